@@ -37,7 +37,7 @@ const tests: Readonly<Record<string, readonly [args: string, inArticles?: number
 /** These tests need a list. It is filled before the measurement; `-t lrange_100` would include that. */
 const READS_LIST = /^([LR]POP|LRANGE)/
 
-const articleFigures = Object.fromEntries(
+const articles = Object.fromEntries(
   Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
 )
 
@@ -108,7 +108,7 @@ Examples:
       caption: `redis-benchmark -c 1 -n ${options.requests}`,
       columns: [
         range('perSecond', rows),
-        fromArticles('articles commands/s', articleFigures, 'command'),
+        fromArticles('articles commands/s', articles, 'command'),
         ratio('perSecond', '× PING'),
         ...[range('mainCpuMicros', rows), 'p50', 'p99'],
       ],

@@ -20,7 +20,7 @@ const NOTHING = 'nothing'
 /** The commands that one client sends in a loop. */
 const commands = [NOTHING, 'INFO', 'CLIENT LIST']
 
-const articleFigures = { baseline: { INFO: { 0: 20, 9999: 80 } } }
+const articles = { baseline: { INFO: { 0: 20, 9999: 80 } } }
 
 /** The effect of a client that sends INFO or CLIENT LIST in a loop on the server and on other clients. */
 export const info: Experiment<BuildsOptions & { idle: number[] }, (one: Case) => RedisServer> = {
@@ -103,7 +103,7 @@ Examples:
       caption: `One client sends a command in a loop, ${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s`,
       columns: [
         range('mainCpuShare', rows),
-        fromArticles('articles %', articleFigures, 'build', 'command', 'idle'),
+        fromArticles('articles %', articles, 'build', 'command', 'idle'),
         range('mainCpuMicros', rows),
         ...[range('p50', rows), range('p99', rows), 'max'],
       ],

@@ -46,7 +46,7 @@ export const sizeText = (bytes: string | number): string =>
   Number(bytes) % 1_024 === 0 ? `${Number(bytes) / 1_024} kB` : `${bytes} B`
 
 /** Commands per second in the source articles, by command and threads, with small values and no pipelines. */
-export const articleFigures = {
+export const articles = {
   SET: { 1: 85_200, 4: 210_300 },
   GET: { 1: 87_500, 4: 215_800 },
   MGET: { 1: 42_100, 4: 68_700 },

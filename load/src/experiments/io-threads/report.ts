@@ -12,7 +12,7 @@ import {
   range,
   sectionOf,
 } from '../../reporting/columns.ts'
-import { articleFigures } from './commands.ts'
+import { articles } from './commands.ts'
 
 const RATE = 'perSecond'
 
@@ -160,7 +160,7 @@ const firstGain = (all: readonly Compared[]): number | undefined =>
 const marked = (row: Row, text: string): string =>
   [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
 
-const articleRates = fromArticles('articles commands/s', articleFigures, 'command', 'threads')
+const articleRates = fromArticles('articles commands/s', articles, 'command', 'threads')
 
 /** The source articles measured small values without pipelines. */
 const asInArticles: Column = {

@@ -33,7 +33,7 @@ const VALUE = 'xxx'
 const isVariadic = (command: string) => command.startsWith('M')
 const isReading = (command: string) => command.endsWith('GET')
 
-const articleFigures = {
+const articles = {
   SET: { 1: 50_761, 100: 483_092 },
   GET: { 1: 70_671, 100: 826_446 },
 }
@@ -145,7 +145,7 @@ Examples:
       columns: [
         range('valuesPerSecond', rows),
         ratio('valuesPerSecond', '× one value'),
-        fromArticles('articles values/s', articleFigures, 'command', 'values'),
+        fromArticles('articles values/s', articles, 'command', 'values'),
         ...['p50', 'p99', 'mainCpuMicros', 'ceiling', 'redisBusy', 'generatorBusy'],
       ],
     }),
