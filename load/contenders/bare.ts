@@ -6,7 +6,7 @@ import { closeOnSignal } from './support/serve.ts'
 import { answers, bodies, limit } from './support/session-schemas.ts'
 
 // The upper limit of the framework: Fastify with the schemas of the routes and constant answers, without tokens and
-// metrics. The difference between bare and noop is the cost of apps/api.
+// metrics of requests. The difference between bare and noop is the cost of apps/api.
 
 const config = loadConfig()
 const app = fastify()

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import { runLoad } from './support/run.ts'
+import { expectNothingLeft, runLoad } from './support/run.ts'
 
 // If a program dies during a run, the complete rounds are kept, as after an interrupt.
 
@@ -43,7 +43,6 @@ test.for([
     expect(result).toMatchObject({ interrupted: false, failure: expect.stringContaining(message) })
     expect(result.samples.length).toBeGreaterThan(0)
     expect(result.samples.length).toBeLessThan(1_000)
-    expect(await processesOf(state)).toEqual([])
-    expect(await filesIn(state)).toEqual([])
+    await expectNothingLeft(state)
   },
 )

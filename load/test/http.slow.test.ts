@@ -11,7 +11,7 @@ import { cleanEnv, runStart } from '@onetrip/stack/testing/programs.ts'
 import { testRedis } from '@onetrip/stack/testing/redis.ts'
 import { serve } from '@onetrip/stack/testing/serve.ts'
 import { describe, expect, test } from 'vitest'
-import { loadPath, patience, runLoad } from './support/run.ts'
+import { expectNothingLeft, loadPath, longTimeouts, runLoad } from './support/run.ts'
 
 const few = ['--connections=8', '--sessions=16']
 const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
@@ -19,7 +19,7 @@ const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
 async function start(state: string, env: NodeJS.ProcessEnv = {}) {
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
-  return await runStart({ state, args, env: { ...patience, ...env }, until: /^\s*Stop / })
+  return await runStart({ state, args, env: { ...longTimeouts, ...env }, until: /^\s*Stop / })
 }
 
 describe('npm run load', () => {
@@ -36,8 +36,7 @@ describe('npm run load', () => {
     expect(text).toMatch(
       /^(pipeline answers [\d.]+ times as many page views|There is no reliable ratio)/m,
     )
-    expect(await processesOf(state)).toEqual([])
-    expect(await filesIn(state)).toEqual([])
+    await expectNothingLeft(state)
 
     const result = JSON.parse(await readFile(json, 'utf8'))
     expect(result).toMatchObject({
@@ -103,8 +102,7 @@ describe('npm run load', () => {
     expect(noop.values.commands).toBeCloseTo(0, 1)
     expect(batch.values.commands).toBeLessThan(5)
     expect(glide.values.commands).toBeCloseTo(5, 1)
-    expect(await processesOf(state)).toEqual([])
-    expect(await filesIn(state)).toEqual([])
+    await expectNothingLeft(state)
   })
 
   test('measures the stack of npm start, and compares a second run with the first', async () => {
@@ -190,8 +188,7 @@ describe('npm run load', () => {
     expect(load.output.at(-1)).toBe(
       'Interrupted. Everything that this command started has been stopped.',
     )
-    expect(await processesOf(state)).toEqual([])
-    expect(await filesIn(state)).toEqual([])
+    await expectNothingLeft(state)
   })
 
   test('ends and cleans up when its output is closed (| head)', async () => {
@@ -203,8 +200,7 @@ describe('npm run load', () => {
     const { stdout } = await promisify(execFile)('sh', ['-c', script], { env })
     expect(stdout).toContain('Nothing is running')
     expect(await readFile(status, 'utf8')).toBe('130\n')
-    expect(await processesOf(state)).toEqual([])
-    expect(await filesIn(state)).toEqual([])
+    await expectNothingLeft(state)
   })
 
   test.for([

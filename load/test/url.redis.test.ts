@@ -6,7 +6,7 @@ import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { runStart } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
 import type { Sample } from '../src/experiment/result.ts'
-import { patience, runLoad } from './support/run.ts'
+import { longTimeouts, runLoad } from './support/run.ts'
 
 /** Runs a command that must fail, and returns its output. */
 async function refusal(args: string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
@@ -20,7 +20,7 @@ test('--url measures running APIs, by the variants that they report', async () =
   const [pooled, naive, redis] = await freePorts(3)
   const args = [`--port=${pooled}`, `--naive-port=${naive}`, `--redis-port=${redis}`]
   const state = await temporaryFolder()
-  await runStart({ state, args, env: patience, until: /^\s*Stop / })
+  await runStart({ state, args, env: longTimeouts, until: /^\s*Stop / })
   const record = await readRecord(join(state, 'run', 'stack.json'))
   const url = new URL(record?.redis.url ?? '')
   const password = join(state, 'password')

@@ -5,21 +5,15 @@ import { join } from 'node:path'
 import { createSessionStore, partitionedKeys } from '@onetrip/session-store'
 import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
 import { bearer, secret } from './support.ts'
 
-let cluster: TestCluster
-
-beforeAll(async () => {
-  cluster = await testCluster()
-})
-afterAll(() => cluster.stop())
-
-const nodes = () => cluster.nodes.map(({ port }) => `127.0.0.1:${port}`)
+const cluster = clusterOfThisFile()
+const nodes = () => cluster.nodes.map(({ address }) => address)
 
 async function ask(url: string, options: { method?: string; token?: string; body?: object } = {}) {
   const { method = 'GET', token, body } = options

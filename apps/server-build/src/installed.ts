@@ -80,11 +80,6 @@ export async function installedBuilds(home: Home, build: BuildName): Promise<Ins
     .sort((one, other) => other.builtAt.localeCompare(one.builtAt))
 }
 
-/** The patches whose names say that they fix a vulnerability. */
-export function securityPatches(names: readonly string[]): string[] {
-  return names.filter((name) => /cve|security/i.test(name))
-}
-
 /** A warning about a build without Debian's patches; undefined if the build has them. */
 export function lackOfFixes({ source }: Pick<BuildRecord, 'source'>): string | undefined {
   if (source.debian) return undefined

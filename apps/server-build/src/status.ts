@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type BuildName, programsOf } from './builds.ts'
 import { findBuild } from './find.ts'
 import type { Home } from './home.ts'
-import { type InstalledBuild, installedBuilds, securityPatches, shortKey } from './installed.ts'
+import { type InstalledBuild, installedBuilds, shortKey } from './installed.ts'
 import { selectionFrom } from './sources/select.ts'
 
 export interface BuildStatus {
@@ -46,7 +46,8 @@ export function programPath(build: InstalledBuild, program: string): string {
 }
 
 function detailsOf(build: InstalledBuild): NonNullable<BuildStatus['details']> {
-  const fixes = securityPatches(build.debianPatches)
+  // Names of fixes of vulnerabilities say so.
+  const fixes = build.debianPatches.filter((name) => /cve|security/i.test(name))
   return {
     key: build.key,
     path: build.directory,

@@ -116,7 +116,8 @@ function distributions(): string[] {
   return [...field('ID'), ...field('ID_LIKE')]
 }
 
-function onPath(program: string, env: NodeJS.ProcessEnv): string | undefined {
+/** The path of the first executable file with this name in the PATH. */
+export function onPath(program: string, env: NodeJS.ProcessEnv): string | undefined {
   const directories = (env.PATH ?? '').split(delimiter).filter((directory) => directory !== '')
   return directories
     .map((directory) => join(directory, program))

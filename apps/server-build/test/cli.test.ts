@@ -87,8 +87,7 @@ test('does not take over a Unix socket that is in use', async () => {
   const socket = join(tiny.directory, 'redis.sock')
   const server = createServer().listen(socket)
   onTestFinished(() => void server.close())
-  const { archive, sha256 } = tiny
-  await tiny.run(['build', 'patched', '--source', archive, '--sha256', sha256])
+  await tiny.run(['build', 'patched', ...tiny.fromArchive])
   const { code, stderr } = await tiny.run(['run', '--unixsocket', socket])
   expect(stderr).toContain(`A server is already listening on ${socket}`)
   expect(code).toBe(1)

@@ -36,7 +36,6 @@ test.each(patches)('%s begins with What, Why, Source and See', async (name) => {
 test('patches apply inside another git repository', async () => {
   const tiny = await tinyRedis()
   execFileSync('git', ['init', '--quiet', tiny.directory])
-  const { archive, sha256 } = tiny
-  await tiny.run(['build', 'patched', '--source', archive, '--sha256', sha256])
+  await tiny.run(['build', 'patched', ...tiny.fromArchive])
   expect((await tiny.run(['run', 'patched'])).stdout).toContain('kind: patched\n')
 })

@@ -89,15 +89,21 @@ function portIn(address: string | undefined): number {
   return Number.parseInt(address?.split(':')[1] ?? '', 16)
 }
 
+/** The output of strace with these arguments while `work` runs. */
+async function outputOfStrace(args: string[], work: () => Promise<unknown>): Promise<string> {
+  const output = join(await temporaryFolder(), 'calls')
+  await underStrace([...args, '-o', output], work)
+  return await readFile(output, 'utf8')
+}
+
 /** The system calls `names` (separated by commas) of all threads of a process while `work` runs. */
 export async function callsDuring(
   pid: number,
   names: string,
   work: () => Promise<unknown>,
 ): Promise<string[]> {
-  const output = join(await temporaryFolder(), 'calls')
-  await underStrace(['-f', '-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
-  return (await readFile(output, 'utf8')).split('\n').filter((line) => line.includes('('))
+  const output = await outputOfStrace(['-f', '-e', `trace=${names}`, '-p', String(pid)], work)
+  return output.split('\n').filter((line) => line.includes('('))
 }
 
 /** The system calls `names` (separated by commas) of the main thread while `work` runs, in order. */
@@ -106,9 +112,7 @@ export async function mainThreadCalls(
   names: string,
   work: () => Promise<unknown>,
 ): Promise<string[]> {
-  const output = join(await temporaryFolder(), 'calls')
-  await underStrace(['-e', `trace=${names}`, '-o', output, '-p', String(pid)], work)
-  return (await readFile(output, 'utf8')).split('\n')
+  return (await outputOfStrace(['-e', `trace=${names}`, '-p', String(pid)], work)).split('\n')
 }
 
 /** The number of system calls of a thread while `work` runs, by name. */
@@ -116,12 +120,9 @@ export async function callCounts(
   thread: number,
   work: () => Promise<unknown>,
 ): Promise<Map<string, number>> {
-  const output = join(await temporaryFolder(), 'counts')
-  await underStrace(['-c', '-o', output, '-p', String(thread)], work)
+  const output = await outputOfStrace(['-c', '-p', String(thread)], work)
   // Columns: share, seconds, µs per call, calls, errors (optional), name. The last line is the total.
-  const rows = (await readFile(output, 'utf8')).matchAll(
-    /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)(?:\s+\d+)?\s+(?!total$)(\w+)$/gm,
-  )
+  const rows = output.matchAll(/^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)(?:\s+\d+)?\s+(?!total$)(\w+)$/gm)
   return new Map(Array.from(rows, ([, count, name = '']) => [name, Number(count)]))
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -60,7 +60,13 @@ export interface TinyRedis {
   redis: string
   archive: string
   sha256: string
+  /** The options of the command line for the archive. */
+  fromArchive: readonly string[]
   patches: string
+  /** Names in the folder of builds, sorted. */
+  builds(): Promise<string[]>
+  /** Names in the folder of sources, sorted. */
+  sources(): Promise<string[]>
   /** Runs the command line with the test's own home and patches. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<CommandResult>
   /** Like `run`, but does not wait for the end. */
@@ -136,13 +142,14 @@ export async function tinyRedis({
     child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }))
     return { process: child, result: promise }
   }
+  const redis = join(home, 'redis')
+  const namesIn = async (folder: string) =>
+    (await readdir(join(redis, folder)).catch(() => [])).sort()
   return {
-    directory,
-    redis: join(home, 'redis'),
-    archive,
-    sha256,
-    patches,
-    start,
+    ...{ directory, redis, archive, sha256, patches, start },
+    fromArchive: ['--source', archive, '--sha256', sha256],
+    builds: () => namesIn('builds'),
+    sources: () => namesIn('sources'),
     run: (args, env) => start(args, env).result,
   }
 }

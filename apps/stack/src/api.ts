@@ -92,7 +92,7 @@ export async function startApi(options: ApiOptions): Promise<Program> {
 }
 
 /**
- * `WORKERS` and `REDIS_POOL_SIZE`, parsed as in apps/api/src/config.ts (which the image of `load` does not
+ * `WORKERS` and `REDIS_POOL_SIZE`, parsed as in apps/api/src/config-schema.ts (which the image of `load` does not
  * contain). Measured APIs are started with these values, so that the result names what ran even if a `.env`
  * file has others.
  *

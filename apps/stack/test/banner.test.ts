@@ -5,25 +5,9 @@ import type { RunningPrograms } from '../src/stack.ts'
 import type { OwnRedis } from '../src/stack-redis.ts'
 import { banner } from '../src/start/banner.ts'
 import type { StartSettings } from '../src/start/settings.ts'
+import { defaultSettings } from './support/settings.ts'
 
 const facts: RedisFacts = { version: '8.0.6', build: 'patched-ce8d76da85e6', ioThreads: 2, pid: 2 }
-const settings: StartSettings = {
-  host: '127.0.0.1',
-  port: 3000,
-  naivePort: 3001,
-  race: true,
-  installed: null,
-  passwords: false,
-  redis: {
-    kind: 'own',
-    build: 'patched',
-    transport: 'tcp',
-    port: 6390,
-    run: '/state/run',
-    secrets: '/state/redis/secrets',
-    directory: '/state/redis/data/patched',
-  },
-}
 
 function printed(
   given: Partial<StartSettings>,
@@ -38,7 +22,7 @@ function printed(
       { variant: 'naive', url: 'http://127.0.0.1:3001', pid: 4 },
     ],
   } as const
-  return stripVTControlCharacters(banner(stack, redis, { ...settings, ...given }))
+  return stripVTControlCharacters(banner(stack, redis, { ...defaultSettings, ...given }))
 }
 
 test('shows all addresses and the Redis build', () => {
@@ -54,7 +38,7 @@ test('shows all addresses and the Redis build', () => {
 })
 
 test('lists the nodes of a cluster, each primary with its replicas', () => {
-  const { build, port, secrets, directory } = settings.redis as OwnRedis
+  const { build, port, secrets, directory } = defaultSettings.redis as OwnRedis
   const node = (port: number, replicaOf: string | null) => ({
     ...{ url: `redis://operator:secret@127.0.0.1:${port}`, pid: port, replicaOf },
   })

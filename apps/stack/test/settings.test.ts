@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { settingsOf, startCommand } from '../src/start/settings.ts'
+import { defaultSettings } from './support/settings.ts'
 
 beforeEach(() => {
   for (const name of ['PORT', 'NAIVE_PORT', 'HOST', 'REDIS_PORT', 'REDIS_BUILD', 'TRANSPORT']) {
@@ -17,23 +18,7 @@ async function start(args: string[], env: NodeJS.ProcessEnv = {}) {
 }
 
 test('defaults', async () => {
-  expect(await start([])).toEqual({
-    host: '127.0.0.1',
-    port: 3000,
-    naivePort: 3001,
-    race: true,
-    installed: null,
-    passwords: false,
-    redis: {
-      kind: 'own',
-      build: 'patched',
-      transport: 'tcp',
-      port: 6390,
-      run: '/state/run',
-      secrets: '/state/redis/secrets',
-      directory: '/state/redis/data/patched',
-    },
-  })
+  expect(await start([])).toEqual(defaultSettings)
 })
 
 test('AUTH=password sets passwords', async () => {

@@ -12,7 +12,6 @@ export function processMetrics(facts: { strategy: string; transport: string }): 
     const { user, system } = process.cpuUsage()
     const lines = [
       `process_cpu_seconds_total ${(user + system) / 1e6}`,
-      `process_resident_memory_bytes ${process.memoryUsage.rss()}`,
       `onetrip_info{strategy="${facts.strategy}",transport="${facts.transport}"} 1`,
       `onetrip_store_round_trips_total ${roundTrips}`,
       `onetrip_store_commands_total ${commands}`,

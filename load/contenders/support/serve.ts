@@ -1,7 +1,7 @@
 import { createSessionStore, type Sender } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
-// The only module in load/ that imports an application, because a fair comparison of clients needs the same routes
-// (schemas, token check, answers) for all of them: those of apps/api.
+// Imports apps/api, because a fair comparison of clients needs the same routes (schemas, token check, answers) for all
+// of them.
 import { buildApp } from '../../../apps/api/src/app.ts'
 import { trustingAuthenticator } from '../../../apps/api/src/authenticator.ts'
 import { loadConfig } from '../../../apps/api/src/config.ts'

@@ -206,7 +206,7 @@ function printTables(
   { markdown }: Flags,
 ): void {
   const texts = markdown
-    ? [...tables.map((table) => `${plain(table.caption)}:\n\n${tableMarkdown(table)}`)]
+    ? tables.map((table) => `${plain(table.caption)}:\n\n${tableMarkdown(table)}`)
     : tables.map(tableText)
   const list = notes.map((note) => `- ${markdown ? plain(note) : note}`)
   print([...texts, ...(list.length > 0 ? [list.join('\n')] : [])].join('\n\n'))

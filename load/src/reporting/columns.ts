@@ -118,19 +118,19 @@ export const ratio = multiple('(range)', withRatioRange)
 export const interval = multiple('mean (95 % interval)', withInterval)
 
 /** Figures of the source articles, nested by the values of one or more factors. */
-export interface Documented {
-  readonly [value: string]: number | string | Documented
+interface ArticleFigures {
+  readonly [value: string]: number | string | ArticleFigures
 }
 
 /** A column with the source articles' figure for the same case. */
-export const documented = (
+export const fromArticles = (
   head: string,
-  figures: Documented,
+  figures: ArticleFigures,
   ...factors: readonly string[]
 ): Column => ({
   head,
   cell({ case: one }) {
-    const found = factors.reduce<Documented[string]>(
+    const found = factors.reduce<ArticleFigures[string]>(
       (part, factor) => (typeof part === 'object' && part[String(one[factor])]) || '',
       figures,
     )

@@ -1,6 +1,6 @@
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import { runLoad } from '../support/run.ts'
+import { expectNothingLeft, runLoad } from '../support/run.ts'
 
 test('--check prints new measurements and predictions', async () => {
   const state = await temporaryFolder()
@@ -14,6 +14,5 @@ test('--check prints new measurements and predictions', async () => {
   expect(Number(predicted) / Number(measured)).toBeGreaterThan(0.5)
   expect(Number(predicted) / Number(measured)).toBeLessThan(2)
   expect(text).toMatch(/^ *3 +16 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[+-][\d.]+ % +[\d.]+$/m)
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
 }, 180_000)

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import { runLoad } from '../support/run.ts'
+import { expectNothingLeft, runLoad } from '../support/run.ts'
 
 test('all writes a file for each experiment and one page', async () => {
   const state = await temporaryFolder()
@@ -19,8 +19,7 @@ test('all writes a file for each experiment and one page', async () => {
     '<h2>Redis: INFO beside many idle connections</h2>',
     '<h2>Redis: command by command</h2>',
   ])
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
 })
 
 test('an interrupt stops the running experiment and keeps the complete rounds', async () => {

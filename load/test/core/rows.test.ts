@@ -4,8 +4,8 @@ import { Rows } from '../../src/experiment/rows.ts'
 import type { Shape } from '../../src/experiment/shape.ts'
 import { bars, groups, lines } from '../../src/reporting/charts.ts'
 import {
-  documented,
   errors,
+  fromArticles,
   interval,
   notesOf,
   range,
@@ -122,14 +122,14 @@ describe('a table', () => {
         ratio('rate', '× stock'),
         'busy',
         'calls',
-        documented('documents', { 0: { stock: 10_065, patched: 10_065 } }, 'idle', 'build'),
+        fromArticles('articles', { 0: { stock: 10_065, patched: 10_065 } }, 'idle', 'build'),
       ],
     })
     expect(table).toEqual({
       caption: 'Toys',
       head: [
         ...['idle connections', 'build', 'requests/s (range)', '× stock (range)', 'busy', 'calls'],
-        'documents',
+        'articles',
       ],
       rows: [
         ['0', 'stock', '200 (100-300)', '1', '50.0 %', '14.00', '10,065'],

@@ -1,8 +1,8 @@
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 import { namespaces } from '../support/namespaces.ts'
-import { runLoad } from '../support/run.ts'
+import { expectNothingLeft, runLoad } from '../support/run.ts'
 
 const few = ['--ports=60', '--rate=200', '--duration=3']
 
@@ -40,8 +40,7 @@ test.skipIf(!namespaces)('Ctrl-C stops all programs and removes all files', asyn
   })
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
 })
 
 test('fails with a message without a network namespace', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { timeWaitIn } from '../../src/experiments/ports/network.ts'
 import { callAtRate, kindOf } from '../../src/experiments/ports/run.ts'
 
-test('connections in TIME_WAIT are counted by whose port waits', () => {
+test('connections in TIME_WAIT are counted by the side whose port waits', () => {
   const table = `  sl  local_address rem_address   st tx_queue rx_queue
    0: 0100007F:1E61 00000000:0000 0A 00000000:00000000
    1: 0100007F:1E61 0100007F:4E20 06 00000000:00000000
@@ -13,13 +13,13 @@ test('connections in TIME_WAIT are counted by whose port waits', () => {
   expect(timeWaitIn(table, 0x1e61)).toEqual({ all: 4, clients: 2, server: 1 })
 })
 
-test('an error is told by what the kernel said', () => {
+test('an error has the code of the kernel', () => {
   const kernel = Object.assign(new Error('connect EADDRNOTAVAIL'), { code: 'EADDRNOTAVAIL' })
   expect(kindOf(new Error('not sent', { cause: kernel }))).toBe('EADDRNOTAVAIL')
   expect(kindOf(new Error('something else'))).toBe('something else')
 })
 
-test('calls begin at a steady rate, not more than so many at once', async () => {
+test('calls begin at a steady rate, up to a maximum in flight', async () => {
   let calls = 0
   const never = new AbortController().signal
   const pace = { perSecond: 500, seconds: 0.2, atOnce: 3, signal: never }

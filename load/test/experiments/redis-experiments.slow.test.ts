@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Sample } from '../../src/experiment/result.ts'
 import { runExperiment } from '../support/experiment.ts'
 import { namespaces } from '../support/namespaces.ts'
-import { runLoad } from '../support/run.ts'
+import { expectNothingLeft, runLoad } from '../support/run.ts'
 
 const once = ['--quick', '--duration=0.1', '--builds=patched']
 
@@ -145,8 +145,7 @@ test('an interrupt stops all programs and removes all files', async () => {
   expect(load.output.at(-1)).toBe(
     'Interrupted. Everything that this command started has been stopped.',
   )
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
 })
 
 test('reports a Redis that was killed', async () => {

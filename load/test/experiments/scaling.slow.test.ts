@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
-import { runLoad } from '../support/run.ts'
+import { expectNothingLeft, runLoad } from '../support/run.ts'
 
 const short = ['--rounds=1', '--duration=0.5', '--warmup=0', '--sessions=8', '--no-report']
 
@@ -46,8 +46,7 @@ test('varies the workers, and keeps the complete rounds after an interrupt', asy
   expect(result).toMatchObject({ interrupted: true, experiment: 'scaling' })
   expect(result.samples.length).toBeGreaterThanOrEqual(2)
   expect(result.samples[0].case).toMatchObject({ series: 'workers', workers: 2 })
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
 })
 
 test('rejects options without a case', async () => {
@@ -67,6 +66,5 @@ test('an interrupt during the start of the APIs stops all programs and removes a
   await expect.poll(async () => (await processesOf(state)).length).toBeGreaterThan(3)
   load.signal('SIGINT')
   expect(await load.exited).toEqual({ code: 130, signal: null })
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
 })

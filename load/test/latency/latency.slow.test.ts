@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { together } from '@onetrip/stack/measure/latencies.ts'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import type { Result } from '../../src/experiment/result.ts'
 import { runExperiment } from '../support/experiment.ts'
-import { runLoad } from '../support/run.ts'
+import { expectNothingLeft, runLoad } from '../support/run.ts'
 
 const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5']
 
@@ -55,8 +55,7 @@ test('measures at given rates, and keeps the complete rounds after an interrupt'
     values: { rate: 20, due: 10 },
   })
   expect(fast).toMatchObject({ case: { at: '40 requests/s' }, values: { rate: 40, due: 20 } })
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
 })
 
 test('--compare uses the rates of the older result, and rejects a different load', async () => {

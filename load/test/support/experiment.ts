@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect } from 'vitest'
 import type { Result } from '../../src/experiment/result.ts'
-import { runLoad } from './run.ts'
+import { expectNothingLeft, runLoad } from './run.ts'
 
 /** The output and the result of an experiment. */
 export interface ExperimentRun {
@@ -22,8 +22,7 @@ export async function runExperiment(
   const all = [name, ...args, '--json', json]
   const load = await runLoad({ state, args: all, env, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
-  expect(await processesOf(state)).toEqual([])
-  expect(await filesIn(state)).toEqual([])
+  await expectNothingLeft(state)
   const result = JSON.parse(await readFile(json, 'utf8'))
   expect(result).toMatchObject({ format: 'onetrip-result/1', experiment: name })
   return { text: load.output.join('\n'), result }

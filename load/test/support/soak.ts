@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
-import { expect } from 'vitest'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import type { Result } from '../../src/experiment/result.ts'
-import { runLoad } from './run.ts'
+import { expectNothingLeft, runLoad } from './run.ts'
 
 export const MINUTES = 60_000
 
@@ -27,8 +26,7 @@ export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
     /** Waits for the end. Returns exit code, output and result. */
     async end() {
       const { code } = await load.exited
-      expect(await processesOf(state)).toEqual([])
-      expect(await filesIn(state)).toEqual([])
+      await expectNothingLeft(state)
       const { samples, interrupted, software }: Result = JSON.parse(await readFile(json, 'utf8'))
       const { values = {}, details = {} } = samples[0] ?? {}
       return { code, text: load.output.join('\n'), interrupted, software, values, details }

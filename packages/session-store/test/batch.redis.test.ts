@@ -12,9 +12,9 @@ import {
   type StoreFailure,
   safeRedisOptions,
 } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
-const idOf = (token: string) => token.split('.')[0] ?? ''
 const codeOf = (error: unknown) => (error as { code: string }).code
 
 const server = redisOfThisFile()

@@ -1,5 +1,6 @@
 import calculateSlot from 'cluster-key-slot'
 import { partitionedKeys, type SessionStore } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const keys = partitionedKeys()
 
@@ -16,6 +17,6 @@ export const itemOn = (place: number) =>
 export async function loginOn(store: SessionStore, place: number) {
   for (;;) {
     const session = await store.login('ada')
-    if (placeOf(keys.login(session.token.split('.')[0] ?? '')) === place) return session
+    if (placeOf(keys.login(idOf(session.token))) === place) return session
   }
 }

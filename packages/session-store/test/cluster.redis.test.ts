@@ -1,7 +1,7 @@
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { Cluster, Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   articleKeys,
   createCluster,
@@ -9,22 +9,13 @@ import {
   partitionedKeys,
   type SessionStoreOptions,
 } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const strategies = ['sequential', 'pipeline', 'batch'] as const
 const keys = partitionedKeys(16)
 
-let servers: TestCluster
-
-beforeAll(async () => {
-  servers = await testCluster({ config: { appendfsync: 'always' } })
-})
-
-afterAll(() => servers.stop())
-
-beforeEach(async () => {
-  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
-})
+const servers = clusterOfThisFile({ config: { appendfsync: 'always' } })
 
 async function storeForThisTest(strategy: (typeof strategies)[number]) {
   const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
@@ -128,7 +119,7 @@ describe.each(strategies)('%s', (strategy) => {
     const { store } = await storeForThisTest(strategy)
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')
-    const slot = calculateSlot(keys.login(token.split('.')[0] ?? ''))
+    const slot = calculateSlot(keys.login(idOf(token)))
     let views = 1
     for (const target of servers.nodes) {
       await servers.moveSlot(slot, target, async () => {

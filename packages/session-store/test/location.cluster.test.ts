@@ -1,7 +1,7 @@
 import { freePorts } from '@onetrip/stack/ports.ts'
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   createSessionStore,
   disconnectionChannel,
@@ -10,6 +10,7 @@ import {
   type SessionStoreOptions,
 } from '../src/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
+import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const strategies = [
@@ -17,17 +18,8 @@ const strategies = [
 ]
 const keys = partitionedKeys()
 
-let servers: TestCluster
-
-beforeAll(async () => {
-  servers = await testCluster()
-})
-afterAll(() => servers.stop())
-beforeEach(async () => {
-  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
-})
-
-const names = () => servers.nodes.map(({ port }) => `127.0.0.1:${port}`)
+const servers = clusterOfThisFile()
+const names = () => servers.nodes.map(({ address }) => address)
 
 function storeAt(options: Partial<SessionStoreOptions> = {}) {
   const store = createSessionStore({
@@ -117,7 +109,7 @@ test('when a node is down, the others serve, and the error names it', async () =
   const sessions = await Promise.all(
     Array.from({ length: 30 }, (_, index) => store.login(`user ${index}`)),
   )
-  const onLost = sessions.find(({ token }) => placeOf(keys.login(token.split('.')[0] ?? '')) === 1)
+  const onLost = sessions.find(({ token }) => placeOf(keys.login(idOf(token))) === 1)
   lost?.program.signal('SIGSTOP') // so that the view is in flight when the node dies
   const inFlight = expect(store.recordView(onLost?.token ?? '', itemOn(1))).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
@@ -134,7 +126,7 @@ test('when a node is down, the others serve, and the error names it', async () =
       () => 'served',
       ({ code, message }: { code: string; message: string }) => ({ code, message }),
     )
-  const places = sessions.map(({ token }) => placeOf(keys.login(token.split('.')[0] ?? '')))
+  const places = sessions.map(({ token }) => placeOf(keys.login(idOf(token))))
   expect(new Set(places).size).toBe(3)
   const expected = places.map((place) =>
     place === 1

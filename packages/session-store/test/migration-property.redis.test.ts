@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { finishMigration, migrate, surveyMigration } from '../src/index.ts'
 import { killed, killedAfter, migrationOfThisFile } from './migration-fixture.ts'
 import { Model } from './model.ts'
+import { idOf } from './retention-fixture.ts'
 
 const world = migrationOfThisFile()
 
@@ -38,7 +39,6 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 const outcome = <Result>(call: Promise<Result>): Promise<Result | string> =>
   call.catch((error: { code?: string }) => error.code ?? String(error))
 
-const idOf = (token: string) => token.split('.')[0] ?? ''
 const UNKNOWN = 'ONETRIP_UNKNOWN_SESSION'
 
 test('calls to old and new processes while migrations are killed: nothing is lost, and nothing comes back', {

@@ -2,6 +2,7 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { batching, createSessionStore, nodeRedisSender, type Sender } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()
@@ -43,7 +44,7 @@ test('error replies of Redis differ from lost replies', async () => {
   const store = storeBy(nodeRedisSender(await clientOn(server.socket)))
   const token = store.issueToken()
   await store.updateToken(token, 'ada')
-  await server.redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
+  await server.redis.set(`viewed:${idOf(token)}`, 'not a sorted set')
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     message: expect.stringContaining('ZADD (command 2 of 5): WRONGTYPE'),

@@ -9,6 +9,7 @@ import {
   StoreError,
   safeRedisOptions,
 } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()
@@ -83,7 +84,7 @@ test('outcomes of a custom sender give the same errors as those of the strategie
   const { store } = storeSending(send)
   const token = store.issueToken()
   await store.updateToken(token, 'ada')
-  await redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
+  await redis.set(`viewed:${idOf(token)}`, 'not a sorted set')
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     message: expect.stringContaining('ZADD (command 2 of 5): WRONGTYPE'),

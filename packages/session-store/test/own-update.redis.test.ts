@@ -7,6 +7,7 @@ import {
   strategyNames,
   type Update,
 } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()
@@ -90,7 +91,7 @@ test('an update with the name of an object property does no harm', async () => {
 test('a logout and an update of the same session in one batch leave all of the session or nothing', async () => {
   const store = await storeBy('batch')
   const token = store.issueToken()
-  const id = token.split('.')[0] ?? ''
+  const id = idOf(token)
   for (let round = 0; round < 20; round++) {
     await store.updateToken(token, 'ada')
     const calls = [() => store.logout(token), () => store.updateToken(token, 'ada', 'book')]

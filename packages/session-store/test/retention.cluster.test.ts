@@ -1,22 +1,12 @@
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
 import { Clock, evictOnly, logIn, present, sweep } from './retention-fixture.ts'
 
 const keys = partitionedKeys(8)
 
-let servers: TestCluster
-
-beforeAll(async () => {
-  servers = await testCluster()
-})
-
-afterAll(() => servers.stop())
-
-beforeEach(async () => {
-  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
-})
+const servers = clusterOfThisFile()
 
 async function storeForThisTest(clock: Clock) {
   const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))

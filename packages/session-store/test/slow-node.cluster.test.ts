@@ -1,5 +1,5 @@
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   createSessionStore,
   partitionedKeys,
@@ -12,15 +12,7 @@ import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const strategies = ['sequential', 'pipeline', 'batch'] as const
 
-let servers: TestCluster
-
-beforeAll(async () => {
-  servers = await testCluster()
-})
-afterAll(() => servers.stop())
-beforeEach(async () => {
-  await Promise.all(servers.nodes.map(({ admin }) => admin.flushall()))
-})
+const servers = clusterOfThisFile()
 
 function storeAt(options: Partial<SessionStoreOptions> = {}) {
   const nodes = servers.nodes.map(({ address }) => address)

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { dumpOf, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -10,6 +10,7 @@ import {
   strategyNames,
 } from '../src/index.ts'
 import { Model } from './model.ts'
+import { idOf } from './retention-fixture.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 
@@ -32,7 +33,7 @@ describe.each(strategyNames)('%s', (strategy) => {
 
   test('keeps the records described in the source articles', async () => {
     const token = store.issueToken()
-    const id = token.split('.')[0] ?? ''
+    const id = idOf(token)
     await store.updateToken(token, 'ada', 'book')
     expect(await server.redis.hgetall('login:')).toEqual({ [id]: 'ada' })
     expect(await server.redis.zrange('recent:', '0', '-1', 'WITHSCORES')).toEqual([
@@ -46,14 +47,14 @@ describe.each(strategyNames)('%s', (strategy) => {
   test('a view of an ended session is undone', async () => {
     const [here, gone] = [store.issueToken(), store.issueToken()]
     await store.updateToken(here, 'ada', 'book')
-    const before = await dump()
+    const before = await dumpOf(server.redis)
     for (const item of ['book', 'pen']) {
       await expect(store.recordView(gone, item)).rejects.toMatchObject({
         code: 'ONETRIP_UNKNOWN_SESSION',
         mayHaveWritten: false,
       })
     }
-    expect(await dump()).toEqual(before)
+    expect(await dumpOf(server.redis)).toEqual(before)
   })
 
   test('a forged token or an invalid name sends nothing', async () => {
@@ -73,7 +74,7 @@ describe.each(strategyNames)('%s', (strategy) => {
   test('the error of a refused command has its name and position, and no arguments', async () => {
     const token = store.issueToken()
     await store.updateToken(token, 'ada')
-    await server.redis.set(`viewed:${token.split('.')[0]}`, 'not a sorted set')
+    await server.redis.set(`viewed:${idOf(token)}`, 'not a sorted set')
     const error = await store.recordView(token, 'book').catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'ONETRIP_REFUSED', mayHaveWritten: true, retrySafe: false })
     expect(String(error)).toContain('ZADD (command 2 of 5): WRONGTYPE')
@@ -272,14 +273,6 @@ test.each([
   expect(expected).toContain((await commandsProcessed()) - before - 1) // the INFO before
   expect(await connections()).toBe(opened + 1)
 })
-
-async function dump(): Promise<Record<string, string>> {
-  const keys = (await server.redis.keys('*')).sort()
-  const values = await Promise.all(
-    keys.map(async (key) => (await server.redis.dumpBuffer(key))?.toString('hex') ?? ''),
-  )
-  return Object.fromEntries(keys.map((key, index) => [key, values[index] ?? '']))
-}
 
 async function commandsProcessed(): Promise<number> {
   return Number(/total_commands_processed:(\d+)/.exec(await server.redis.info('stats'))?.[1])

@@ -6,6 +6,7 @@ import {
   partitionedKeys,
   type SessionStore,
 } from '../src/index.ts'
+import { idOf } from './retention-fixture.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 const START = 1_700_000_000_000
@@ -37,8 +38,6 @@ describe.each([
   beforeEach(() => {
     now = START
   })
-
-  const idOf = (token: string) => token.split('.')[0] ?? ''
 
   async function login(user: string): Promise<string> {
     now += 1_000

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { createSessionStore } from '@onetrip/session-store'
-import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
+import { dumpOf, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -69,19 +69,12 @@ describe('gets the expected status, and changes nothing in Redis:', () => {
     }
   }
 
-  /** All data of Redis, as DUMP returns it. */
-  async function dump(): Promise<Record<string, string | undefined>> {
-    const keys = (await redis.keys('*')).toSorted()
-    const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
-    return Object.fromEntries(keys.map((key, index) => [key, values[index]?.toString('hex')]))
-  }
-
   test.each(names.map((what, index) => [what, index] as const))('%s', async (_, index) => {
     const [, bytes = Buffer.alloc(0), status] = hostileRequests(tokens)[index] ?? []
-    const before = await dump()
+    const before = await dumpOf(redis)
     const { statuses, text } = await exchange(port, bytes)
     expect(statuses).toEqual([status])
-    expect(await dump()).toEqual(before)
+    expect(await dumpOf(redis)).toEqual(before)
     for (const token of Object.values(tokens)) expect(text).not.toContain(token)
   })
 

@@ -4,19 +4,14 @@ import {
   partitionedKeys,
   type StrategyName,
 } from '@onetrip/session-store'
-import { type TestCluster, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import type { InjectOptions } from 'fastify'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { buildApp } from '../../src/app.ts'
 import { trustingAuthenticator } from '../../src/authenticator.ts'
 import { bearer, login, secret } from '../support.ts'
 
-let cluster: TestCluster
-
-beforeAll(async () => {
-  cluster = await testCluster()
-})
-afterAll(() => cluster.stop())
+const cluster = clusterOfThisFile()
 
 test.each<StrategyName>(['sequential', 'pipeline', 'batch'])(
   '%s: sale, feed and viewers on a Redis Cluster',

@@ -20,7 +20,7 @@ import {
 export interface Selection {
   /** A file or a URL. */
   source?: string | undefined
-  /** The SHA-256 of `source`. Default: `source` must be a known release. */
+  /** The SHA-256 of `source`, in lower case. Default: `source` must be a known release. */
   sha256?: string
   /** Only this suite of Debian. */
   suite?: string
@@ -50,7 +50,7 @@ export async function knownSource(
     )
   }
   const actual = await sha256OfFile(await existingFile(source))
-  if (sha256 && actual !== sha256.toLowerCase()) return undefined
+  if (sha256 && actual !== sha256) return undefined
   return given.find(({ archive }) => archive.sha256 === actual)
 }
 

@@ -3,17 +3,17 @@ import { sha256OfFile } from '../files.ts'
 import { releases } from '../releases.ts'
 
 /**
- * Checks the SHA-256 of a file.
+ * Checks the SHA-256 of a file against `expected`, in lower case.
  *
  * @throws RedisBuildError (SOURCE_REFUSED) with both hashes.
  */
 export async function verify(path: string, expected: string, what: string): Promise<void> {
   const actual = await sha256OfFile(path)
-  if (actual === expected.toLowerCase()) return
+  if (actual === expected) return
   throw new RedisBuildError(
     'SOURCE_REFUSED',
     `${what} was rejected: its SHA-256 is not the expected one.
-  expected ${expected.toLowerCase()}
+  expected ${expected}
   actual   ${actual}`,
   )
 }

@@ -18,15 +18,13 @@ export interface FileRunOptions {
 export interface FileRun {
   /** Both output streams, in order of arrival. */
   output: string
-  /** null if a signal ended the command, such as ours after the time limit. */
-  code: number | null
   timedOut: boolean
   seconds: number
 }
 
 /**
- * Runs a command of upstream's suite to its end. Leaves no process behind: ends the rest of its process group,
- * and daemons that left the group.
+ * Runs a command of upstream's suite to its end, with any exit code. Leaves no process behind: ends the rest of its
+ * process group, and daemons that left the group.
  *
  * @throws the reason of `signal` after an interrupt, when all processes have ended; the error of `spawn`.
  */
@@ -37,10 +35,9 @@ export async function runFile(
   const started = performance.now()
   const limit = AbortSignal.timeout(limitSeconds * 1_000)
   let output = ''
-  let code: number | null = null
   let timedOut = false
   try {
-    const ran = await runCommand(program, args, {
+    await runCommand(program, args, {
       cwd: tree,
       env,
       signal: AbortSignal.any([signal, limit]),
@@ -48,7 +45,6 @@ export async function runFile(
         output += text
       },
     })
-    code = ran.code
   } catch (error) {
     if (signal.aborted || !limit.aborted) throw error
     timedOut = true
@@ -56,7 +52,7 @@ export async function runFile(
     await endProgramsOf(tree)
   }
   const seconds = (performance.now() - started) / 1_000
-  return { output, code, timedOut, seconds }
+  return { output, timedOut, seconds }
 }
 
 function kill(pid: number): void {

@@ -1,7 +1,6 @@
-import { constants } from 'node:fs'
-import { access, copyFile, cp, link, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { copyFile, cp, link, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { prepareTree } from '../build.ts'
 import { programsOf } from '../builds.ts'
 import { plainEnvironment, runCommand } from '../command.ts'
@@ -13,7 +12,7 @@ import { locked } from '../lock.ts'
 import { applyPatch, patchesDirectory } from '../patches.ts'
 import { selectionFrom, selectSource } from '../sources/select.ts'
 import { programPath } from '../status.ts'
-import { requireTools } from '../toolchain.ts'
+import { onPath, requireTools } from '../toolchain.ts'
 import { ourFolder } from './suites.ts'
 
 /** The interpreters that upstream's runners look for; they use the last one found. */
@@ -41,26 +40,12 @@ export async function requireTcl(
   env: NodeJS.ProcessEnv,
   { tls = false }: { tls?: boolean } = {},
 ): Promise<void> {
-  const interpreter = await interpreterIn(env)
+  const found = interpreters.map((name) => onPath(name, env))
+  const interpreter = found.findLast((path) => path !== undefined)
   if (interpreter === undefined) throw new RedisBuildError('TOOLS_MISSING', withoutTcl)
   if (tls && !(await hasTls(interpreter, env))) {
     throw new RedisBuildError('TOOLS_MISSING', withoutTls)
   }
-}
-
-async function interpreterIn(env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  const directories = (env.PATH ?? '').split(delimiter).filter((directory) => directory !== '')
-  const paths = interpreters
-    .toReversed()
-    .flatMap((name) => directories.map((directory) => join(directory, name)))
-  for (const path of paths) {
-    const runs = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (runs) return path
-  }
-  return undefined
 }
 
 async function hasTls(interpreter: string, env: NodeJS.ProcessEnv): Promise<boolean> {

@@ -8,34 +8,9 @@ import {
   type RunRecord,
   recordSaver,
 } from '../../src/upstream/record.ts'
+import { emptyRecord, keys } from './fixture.ts'
 
-const identity = {
-  redisVersion: '',
-  source: '',
-  archiveSha256: '',
-  debianPatches: [],
-  patches: [],
-  patchesSha256: '',
-  compilers: { cc: '', cxx: '' },
-}
-
-function emptyRecord(): ResultRecord {
-  return {
-    format: 1,
-    complete: false,
-    command: '',
-    updatedAt: '',
-    machine: { cpu: '', cores: 2, memoryBytes: 0, kernel: '', node: '' },
-    builds: {
-      reference: { build: 'stock', key: 'aa', ...identity },
-      candidate: { build: 'patched', key: 'bb', ...identity },
-    },
-    comparisons: [],
-    runs: [],
-  }
-}
-
-function run(file: string, role: RunRecord['role'], key: string): RunRecord {
+function run(file: string, role: RunRecord['role'], key = keys[role]): RunRecord {
   const at = { startedAt: '', seconds: 1, end: 'finished' as const, tests: [] }
   return { file, ioThreads: 1, role, attempt: 0, key, ...at }
 }
@@ -53,7 +28,7 @@ test('concurrent saves write all runs and leave no temporary file', async () => 
   const files = Array.from({ length: 20 }, (_, index) => `unit/${index}`)
   await Promise.all(
     files.map((file) => {
-      record.runs.push(run(file, 'reference', 'aa'))
+      record.runs.push(run(file, 'reference'))
       return save()
     }),
   )
@@ -65,11 +40,7 @@ test('concurrent saves write all runs and leave no temporary file', async () => 
 test('keeps only runs of the current builds', async () => {
   const { path } = await resultFile()
   const record = emptyRecord()
-  record.runs.push(
-    run('a', 'reference', 'aa'),
-    run('a', 'candidate', 'older'),
-    run('b', 'candidate', 'bb'),
-  )
+  record.runs.push(run('a', 'reference'), run('a', 'candidate', 'older'), run('b', 'candidate'))
   await recordSaver(path, record)()
   const kept = await earlierRuns(path, record)
   expect(kept.map(({ file, role }) => `${file} ${role}`)).toEqual(['a reference', 'b candidate'])

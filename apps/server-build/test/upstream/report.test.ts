@@ -7,30 +7,12 @@ import {
   roles,
 } from '../../src/upstream/record.ts'
 import { count, describe, report } from '../../src/upstream/report.ts'
-
-const identity = {
-  redisVersion: '8.0.6',
-  source: 'Debian 8.0.6-3 (forky)',
-  archiveSha256: '',
-  debianPatches: [],
-  patches: [],
-  patchesSha256: '',
-  compilers: { cc: '', cxx: '' },
-}
+import { emptyRecord } from './fixture.ts'
 
 /** A result with these runs, alternately of the reference and the candidate. */
 function record(...lists: TestResult[][]): ResultRecord {
   return {
-    format: 1,
-    complete: true,
-    command: '',
-    updatedAt: '',
-    machine: { cpu: '', cores: 2, memoryBytes: 0, kernel: '', node: '' },
-    builds: {
-      reference: { build: 'stock', key: 'a'.repeat(64), ...identity },
-      candidate: { build: 'patched', key: 'b'.repeat(64), ...identity },
-    },
-    comparisons: [],
+    ...emptyRecord(),
     runs: lists.map(
       (tests, index): RunRecord => ({
         file: 'unit/limits',

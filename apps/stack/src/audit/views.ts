@@ -9,7 +9,7 @@ export interface Viewing {
   /**
    * Resolves with the next view that ends and for which `wanted` returns true.
    *
-   * @throws Error after 30 seconds without such a view.
+   * @throws Error after 60 seconds without such a view.
    */
   next(wanted: (view: View) => boolean): Promise<View>
   /** Starts no further views. Resolves when all have ended. */

@@ -28,16 +28,8 @@ export function makeCertificates(folder: string) {
 
   function signed(name: string, extensions: string): Certificate {
     writeFileSync(join(folder, `${name}.ext`), extensions)
-    openssl([
-      'req',
-      '-subj',
-      `/CN=${name}`,
-      ...newKey,
-      '-keyout',
-      `${name}.key`,
-      '-out',
-      `${name}.csr`,
-    ])
+    const request = ['-keyout', `${name}.key`, '-out', `${name}.csr`]
+    openssl(['req', '-subj', `/CN=${name}`, ...newKey, ...request])
     const authority = ['-CA', 'authority.crt', '-CAkey', 'authority.key', '-CAcreateserial']
     const files = ['-in', `${name}.csr`, '-extfile', `${name}.ext`, '-out', `${name}.crt`]
     openssl(['x509', '-req', ...authority, ...validity, ...files])

@@ -1,17 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { moveSlot } from '../cluster/move-slot.ts'
 import { type ClusterNode, type LocalCluster, startCluster } from '../cluster.ts'
-
-export type TestNode = ClusterNode
 
 export interface TestCluster extends LocalCluster {
   /** `moveSlot` of cluster/move-slot.ts for these nodes. */
   moveSlot(slot: number, to: ClusterNode, onKey?: () => Promise<void>): Promise<void>
 }
 
-export interface TestClusterOptions {
+interface TestClusterOptions {
   /** Number of primaries. Default 3. */
   nodes?: number
   /** Replicas per primary. In `nodes`, they follow the primaries. Default 0. */
@@ -33,6 +32,35 @@ export async function testCluster(options: TestClusterOptions = {}): Promise<Tes
     async stop() {
       await stop()
       await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/**
+ * A Redis Cluster for all tests of a file. The data is removed before each test. Call it at the top level of the
+ * file; use its properties in tests and hooks.
+ */
+export function clusterOfThisFile(
+  options?: TestClusterOptions,
+): Pick<TestCluster, 'nodes' | 'moveSlot'> {
+  let cluster: TestCluster
+
+  beforeAll(async () => {
+    cluster = await testCluster(options)
+  })
+
+  beforeEach(async () => {
+    await Promise.all(cluster.nodes.map(({ admin }) => admin.flushall()))
+  })
+
+  afterAll(() => cluster.stop())
+
+  return {
+    get nodes() {
+      return cluster.nodes
+    },
+    get moveSlot() {
+      return cluster.moveSlot
     },
   }
 }

@@ -84,3 +84,10 @@ export function redisOfThisFile() {
     },
   }
 }
+
+/** All keys of a Redis with their values as DUMP returns them, in hex. */
+export async function dumpOf(redis: Redis): Promise<Record<string, string>> {
+  const keys = (await redis.keys('*')).sort()
+  const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)))
+  return Object.fromEntries(keys.map((key, index) => [key, values[index]?.toString('hex') ?? '']))
+}

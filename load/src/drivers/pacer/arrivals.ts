@@ -1,9 +1,16 @@
 import { seededRandom } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
+import { Option } from 'commander'
 
 /** Evenly spaced requests, or a Poisson process with the same mean rate. */
-export const arrivals = ['even', 'poisson'] as const
+const arrivals = ['even', 'poisson'] as const
 export type Arrivals = (typeof arrivals)[number]
+
+/** `--arrivals` */
+export const arrivalsOption = (): Option =>
+  new Option('--arrivals <how>', 'evenly spaced, or a Poisson process with the same mean rate')
+    .choices(arrivals)
+    .default('even')
 
 interface ArrivalsOptions {
   rate: number

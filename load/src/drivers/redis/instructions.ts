@@ -1,39 +1,24 @@
-import { startProgram } from '@onetrip/stack/program.ts'
 import { sum } from 'simple-statistics'
+import { underTracer } from './tracer.ts'
 
 /**
- * Counts the instructions that a thread executes during `work`, in the kernel too, with `perf stat`. Unlike CPU
- * time, the count does not depend on what the processor's other cores and caches do meanwhile.
+ * Counts the instructions that a thread executes during `work`, including those in the kernel, with `perf stat`.
+ * Unlike CPU time, the count does not depend on the load of the other cores and on shared caches.
  *
- * @returns null for `instructions` when perf is not installed, must not watch the thread or may count in user mode
- *   only (perf_event_paranoid 2 without root), or when the processor (often a virtual one) does not count.
- * @throws what `work` throws; the reason of `signal`.
+ * @returns `instructions` is null if perf is not installed, lacks permission or may count in user mode only
+ *   (perf_event_paranoid 2 without root), or if the processor does not count instructions, as in many virtual
+ *   machines.
+ * @throws the error of `work`; the reason of `signal`.
  */
 export async function countInstructions<Result>(
   thread: number,
   work: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<{ instructions: number | null; result: Result }> {
-  const lines: string[] = []
-  const perf = await startProgram({
-    name: 'perf',
-    command: 'perf',
-    args: `stat --interval-print 100 --field-separator ; --event instructions --tid ${thread}`.split(
-      ' ',
-    ),
-    env: { ...process.env, LC_ALL: 'C' },
-    ready: /^\s*[\d.]+;/, // the first interval
-    signal,
-    onLine: (line) => lines.push(line),
-  }).catch(() => null)
-  try {
-    const result = await work()
-    perf?.signal('SIGINT') // prints the last interval
-    await perf?.exited
-    return { instructions: instructionsOf(lines), result }
-  } finally {
-    await perf?.stop()
-  }
+  const args = `stat --interval-print 100 --field-separator ; --event instructions --tid ${thread}`
+  const perf = { command: 'perf', args: args.split(' '), attached: /^\s*[\d.]+;/ } // the first interval
+  const { lines, result } = await underTracer(perf, work, signal)
+  return { instructions: instructionsOf(lines), result }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { startProgram } from '@onetrip/stack/program.ts'
+import { underTracer } from './tracer.ts'
 
 /** The number of calls by name. */
 export type SystemCalls = Readonly<Record<string, number>>
@@ -14,25 +14,10 @@ export async function countSystemCalls<Result>(
   work: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<{ calls: SystemCalls | null; result: Result }> {
-  const lines: string[] = []
-  const strace = await startProgram({
-    name: 'strace',
-    command: 'strace',
-    args: ['-c', '-p', String(thread)],
-    env: { ...process.env, LC_ALL: 'C' },
-    ready: /attached/,
-    signal,
-    onLine: (line) => lines.push(line),
-  }).catch(() => null)
-  try {
-    const result = await work()
-    strace?.signal('SIGINT') // strace detaches and prints the counts
-    await strace?.exited
-    const calls = lines.flatMap(callOf)
-    return { calls: calls.length > 0 ? Object.fromEntries(calls) : null, result }
-  } finally {
-    await strace?.stop()
-  }
+  const strace = { command: 'strace', args: ['-c', '-p', String(thread)], attached: /attached/ }
+  const { lines, result } = await underTracer(strace, work, signal)
+  const calls = lines.flatMap(callOf)
+  return { calls: calls.length > 0 ? Object.fromEntries(calls) : null, result }
 }
 
 /** Parses a row of `strace -c`: share, seconds, µs per call, calls, errors (optional), name. */

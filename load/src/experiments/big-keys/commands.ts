@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { commandStats, parseInfo } from '@onetrip/session-store'
+import { parseInfo } from '@onetrip/session-store'
 import { until } from '@onetrip/stack/until.ts'
 import type { Redis } from 'ioredis'
 import { withBackgroundLoad } from '../../drivers/redis/background-load.ts'
+import { executionMicros, fillByScript } from '../../drivers/redis/commands.ts'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
@@ -46,25 +47,17 @@ for i = ARGV[3], ARGV[4] do
     args = {}
   end
 end`
-/** With this number, a script takes well below a second. */
-const PER_SCRIPT = 50_000
 
 /**
  * Creates a key with the elements `element:1`, `element:2` …
  *
  * @throws when Redis refuses a command; the reason of `signal`.
  */
-export async function fillKey(
+export const fillKey = (
   redis: Redis,
   { key, type, elements }: { key: string; type: Type; elements: number },
   signal: AbortSignal,
-): Promise<void> {
-  for (let from = 1; from <= elements; from += PER_SCRIPT) {
-    signal.throwIfAborted()
-    const to = Math.min(elements, from + PER_SCRIPT - 1)
-    await redis.eval(FILL, 1, key, ...writers[type], from, to)
-  }
-}
+): Promise<void> => fillByScript(redis, FILL, { key, args: writers[type], elements }, signal)
 
 /** One client reads a part of the list in a loop. With 0 elements, only the background load runs. */
 export async function readInLoop(
@@ -128,11 +121,4 @@ export async function deleteOnce(
 /** Whether the background thread has freed all deleted objects. */
 async function isFreed(redis: Redis): Promise<boolean> {
   return parseInfo(await redis.info('memory')).get('lazyfree_pending_objects') === '0'
-}
-
-/** Execution time per call since the last `CONFIG RESETSTAT`. */
-async function executionMicros(redis: Redis, command: string): Promise<number> {
-  const stats = commandStats(parseInfo(await redis.info('commandstats')))
-  const { calls, micros } = stats.get(command.toLowerCase()) ?? { calls: 0, micros: 0 }
-  return micros / calls
 }

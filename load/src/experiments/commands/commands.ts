@@ -8,7 +8,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
-import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
 /** The default tests of redis-benchmark: arguments, and commands per second in the source articles. */
 const tests: Readonly<Record<string, readonly [args: string, inArticles?: number]>> = {
@@ -108,7 +108,7 @@ Examples:
       caption: `redis-benchmark -c 1 -n ${options.requests}`,
       columns: [
         range('perSecond', rows),
-        documented('articles commands/s', articles, 'command'),
+        fromArticles('articles commands/s', articles, 'command'),
         ratio('perSecond', '× PING'),
         ...[range('mainCpuMicros', rows), 'p50', 'p99'],
       ],

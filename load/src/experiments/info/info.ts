@@ -14,7 +14,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCpu, asLatency, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
-import { documented, range, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, range, sectionOf } from '../../reporting/columns.ts'
 
 const NOTHING = 'nothing'
 /** The commands that one client sends in a loop. */
@@ -103,7 +103,7 @@ Examples:
       caption: `One client sends a command in a loop, ${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s`,
       columns: [
         range('mainCpuShare', rows),
-        documented('articles %', articles, 'build', 'command', 'idle'),
+        fromArticles('articles %', articles, 'build', 'command', 'idle'),
         range('mainCpuMicros', rows),
         ...[range('p50', rows), range('p99', rows), 'max'],
       ],

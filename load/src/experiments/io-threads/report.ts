@@ -6,8 +6,8 @@ import type { Ratio } from '../../experiment/statistics.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import {
   type Column,
-  documented,
   errors,
+  fromArticles,
   median,
   range,
   sectionOf,
@@ -74,7 +74,7 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
       caption: `Every setting: ${load}. Latencies are those of whole pipelines`,
       columns: [
         range(RATE, rows),
-        asDocumented,
+        asInArticles,
         ...['below1', 'above2', 'p99', range('mainCpuMicros', rows), 'cpuMicros', errors],
       ],
     }),
@@ -160,13 +160,14 @@ const firstGain = (all: readonly Compared[]): number | undefined =>
 const marked = (row: Row, text: string): string =>
   [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
 
-const theirs = documented('articles commands/s', articles, 'command', 'threads')
+const articleRates = fromArticles('articles commands/s', articles, 'command', 'threads')
+
 /** The source articles measured small values without pipelines. */
-const asDocumented: Column = {
-  ...theirs,
+const asInArticles: Column = {
+  ...articleRates,
   cell(row, rows) {
     const { bytes = 100, pipeline = 1 } = row.case
-    return Number(bytes) <= 128 && pipeline === 1 ? theirs.cell(row, rows) : ''
+    return Number(bytes) <= 128 && pipeline === 1 ? articleRates.cell(row, rows) : ''
   },
 }
 

@@ -23,7 +23,7 @@ import {
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import {
   type Arrivals,
-  arrivals,
+  arrivalsOption,
   arrivalTimes,
   MAX_SECONDS,
   requireBounded,
@@ -92,14 +92,7 @@ Examples:
           .argParser(numbers(1, 1_000_000))
           .conflicts('shares'),
       )
-      .addOption(
-        new Option(
-          '--arrivals <how>',
-          'evenly spaced, or a Poisson process with the same mean rate',
-        )
-          .choices(arrivals)
-          .default('even'),
-      )
+      .addOption(arrivalsOption())
       .option(
         '--requests <n>',
         `minimum requests of each variant at each rate, over all rounds: extends runs beyond --duration if ${MAX_SECONDS} s are enough`,

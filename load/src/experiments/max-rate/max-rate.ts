@@ -17,7 +17,12 @@ import {
   withWorkload,
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
-import { type Arrivals, arrivals, arrivalTimes, secondsAt } from '../../drivers/pacer/arrivals.ts'
+import {
+  type Arrivals,
+  arrivalsOption,
+  arrivalTimes,
+  secondsAt,
+} from '../../drivers/pacer/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
@@ -80,14 +85,7 @@ Examples:
       )
       .option('--from <rate>', 'the first rate, in requests/s', wholeNumber(1, 1_000_000), 1_000)
       .option('--runs <n>', 'maximum runs of a search', wholeNumber(1, 100), 20)
-      .addOption(
-        new Option(
-          '--arrivals <how>',
-          'evenly spaced, or a Poisson process with the same mean rate',
-        )
-          .choices(arrivals)
-          .default('even'),
-      )
+      .addOption(arrivalsOption())
     addWorkload(command, { variants: ['naive', 'pipeline', 'batch'], warmup: 1 })
     addTarget(command)
   },

@@ -10,7 +10,7 @@ import { figure } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
-import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
 interface PipeliningOptions {
   pipelines: number[]
@@ -145,7 +145,7 @@ Examples:
       columns: [
         range('valuesPerSecond', rows),
         ratio('valuesPerSecond', '× one value'),
-        documented('articles values/s', articles, 'command', 'values'),
+        fromArticles('articles values/s', articles, 'command', 'values'),
         ...['p50', 'p99', 'mainCpuMicros', 'ceiling', 'redisBusy', 'generatorBusy'],
       ],
     }),

@@ -9,8 +9,8 @@ import type { Section } from '../../experiment/section.ts'
 import { chartsOf } from '../../reporting/charts.ts'
 import {
   type Column,
-  documented,
   errors,
+  fromArticles,
   median,
   range,
   ratio,
@@ -23,7 +23,7 @@ export const SHORT = 'short'
 export const LONG = 'long'
 export const BESIDE = 'long beside short'
 
-const documents = {
+const articles = {
   'get-8000': { 'redis-benchmark': { baseline: 10_065, stock: 13_824 } },
   'ping-10000': { 'redis-benchmark': { baseline: 16_472, stock: 21_455 } },
   'ping-10000-kept': { 'redis-benchmark': { stock: 93_580 } },
@@ -73,7 +73,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         columns: [
           range('perSecond', own),
           ratio('perSecond', '× stock'),
-          documented('articles requests/s', documents, 'load', 'tool', 'build'),
+          fromArticles('articles requests/s', articles, 'load', 'tool', 'build'),
           range('mainCpuMicros', own),
           ratio('mainCpuMicros', 'CPU × stock'),
           ...['max', errors],

@@ -82,15 +82,15 @@ removed this search, which gave +37 % requests/s with 8,000 short connections, a
 "baseline" has the search again, "stock" is Redis 8, "patched" has our patches. The search is expensive if many
 clients stay connected, hence the idle connections.
 
-Clients connect from 200 addresses, because a closed connection holds its port for a minute. They run in their
-own network namespace, if the system allows it. With --transports veth, Redis and the clients have different
-ones, which a pair of virtual network devices connects. Separate runs count system calls (strace, with the first
-number of idle connections) and instructions (perf). perf also samples the main thread, with the largest number
-of idle connections.
+Clients connect from 200 addresses, because a closed connection holds its port for a minute. Redis and the clients
+run in their own network namespace, if the system allows it. With --transports veth, the clients run in a second
+namespace, and a pair of virtual network devices connects the two. Separate runs count system calls (strace, with
+the first number of idle connections) and instructions (perf). perf also samples the main thread, with the largest
+number of idle connections.
 
---shape runs redis-benchmark like the source articles, and our generator with the same load, instead.
-redis-benchmark closes its oldest connection first, which the search finds at once. In a network namespace, closed
-connections free their ports at once, and the backlog has room for all clients.
+--shape runs other loads instead: redis-benchmark like the source articles, and our generator with the same load.
+redis-benchmark closes its oldest connection first, which the search finds at once. In the network namespace,
+closed connections free their ports at once, and the backlog has room for all clients.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
   ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (takes minutes)
   ping-10000-kept  the same with -k 1 (long connections)

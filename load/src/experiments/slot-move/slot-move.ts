@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { commandStats, parseInfo, partitionedKeys } from '@onetrip/session-store'
+import { parseInfo, partitionedKeys } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
+import { executionMicros, fillByScript } from '../../drivers/redis/commands.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
@@ -95,7 +96,8 @@ Examples:
   async measure({ key: name, fields }, { source, target }, { context: { signal } }) {
     const [key = '', command = ''] = keys[String(name)] ?? []
     for (const { redis } of [source, target]) await redis.flushall('SYNC')
-    await fillKey(source.redis, { key, command, fields: Number(fields) }, signal)
+    const elements = Number(fields)
+    await fillByScript(source.redis, FILL, { key, args: [command], elements }, signal)
     for (const { redis } of [source, target]) await redis.config('RESETSTAT')
     return await moveKey({ source, target }, key)
   },
@@ -142,19 +144,6 @@ for i = ARGV[2], ARGV[3] do
     args = {}
   end
 end`
-/** With this number, a script takes well below a second. */
-const PER_SCRIPT = 50_000
-
-async function fillKey(
-  redis: Redis,
-  { key, command, fields }: { key: string; command: string; fields: number },
-  signal: AbortSignal,
-): Promise<void> {
-  for (let from = 1; from <= fields; from += PER_SCRIPT) {
-    signal.throwIfAborted()
-    await redis.eval(FILL, 1, key, command, from, Math.min(fields, from + PER_SCRIPT - 1))
-  }
-}
 
 /** PINGs are sent this long before and after the move. */
 const AROUND_MS = 100
@@ -198,6 +187,6 @@ async function longestPing(redis: Redis, signal: AbortSignal): Promise<number> {
 
 /** Execution time of the only call of a command since the last `CONFIG RESETSTAT`. */
 async function executionMs(redis: Redis, command: string): Promise<number | null> {
-  const stats = commandStats(parseInfo(await redis.info('commandstats'))).get(command)
-  return stats ? stats.micros / 1_000 : null
+  const micros = await executionMicros(redis, command)
+  return micros === null ? null : micros / 1_000
 }

@@ -16,7 +16,7 @@ import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
 import { chartsOf } from '../../reporting/charts.ts'
-import { documented, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { measureCalls, type Operation, operations } from './calls.ts'
 
 interface StoreOptions {
@@ -157,7 +157,7 @@ Examples:
   sections: (rows, result) => [
     sectionOf(rows, {
       title: 'Calls per second',
-      paragraphs: isAsDocumented(rows, result) ? [TABLE_4] : [],
+      paragraphs: isAsInArticles(rows, result) ? [TABLE_4] : [],
       charts: [
         ...chartsOf(rows, RATE, 'link', { logarithmic: true }),
         ...chartsOf(rows, RATE, 'poolSize'),
@@ -167,15 +167,15 @@ Examples:
         { head: 'PING ms', cell: (row) => String(Number(row.median('pingMs')?.toPrecision(3))) },
         range(RATE, rows),
         ratio(RATE, hasSettings(rows) ? '× first' : '× sequential'),
-        ...(isAsDocumented(rows, result)
-          ? [documented('articles calls/s', tableFour, 'link', 'strategy')]
+        ...(isAsInArticles(rows, result)
+          ? [fromArticles('articles calls/s', tableFour, 'link', 'strategy')]
           : []),
         ...['p50', 'p99', 'clientCpuMicros', 'cpuMicros', 'mainCpuMicros'],
       ],
     }),
   ],
   claims: (rows, result) => [
-    ...(isAsDocumented(rows, result) ? pipelineClaims(rows) : []),
+    ...(isAsInArticles(rows, result) ? pipelineClaims(rows) : []),
     rows.all.some((row) => row.median('cpuMicros') === null) &&
       `No CPU time is shown below ${MIN_RATE_FOR_CPU} calls/s: most of it would be Redis's own periodic work.`,
   ],
@@ -185,7 +185,7 @@ const hasSettings = (rows: Rows) =>
   rows.values('poolSize').length > 1 || rows.values('ioThreads').length > 1
 
 /** Whether the options match the source articles: updateToken, one call at a time over one connection. */
-const isAsDocumented = (rows: Rows, { options }: Result) =>
+const isAsInArticles = (rows: Rows, { options }: Result) =>
   options.operation === 'update-token' && options.concurrency === 1 && !hasSettings(rows)
 
 function pipelineClaims(rows: Rows): string[] {

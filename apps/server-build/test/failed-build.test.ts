@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { tinyPatch, tinyRedis } from './tiny-redis.ts'
+
+test('a build fails if its programs do not run', async () => {
+  const makefile =
+    'redis-cli: main.c\n\t$(CC) $(REDIS_CFLAGS) -o $@ $<\n' +
+    'redis-benchmark:\n\tprintf "#!/bin/sh\\nexit 1\\n" > $@; chmod +x $@\n'
+  const tiny = await tinyRedis({ makefile })
+  const failed = await tiny.run(['build', 'tools', ...tiny.fromArchive])
+  expect(failed.stderr).toContain('redis-benchmark --version does not print 0.0.1')
+  expect(failed.code).toBe(1)
+  expect(await tiny.builds()).toEqual([])
+})
+
+test('rejects an archive with a wrong hash, prints both hashes, and stores nothing', async () => {
+  const tiny = await tinyRedis()
+  const expected = 'ab'.repeat(32)
+  const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', expected])
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain(`expected ${expected}`)
+  expect(refused.stderr).toContain(`actual   ${tiny.sha256}`)
+  expect(refused.stderr).not.toContain('    at ')
+  expect(await tiny.sources()).toEqual([])
+  expect(await tiny.builds()).toEqual([])
+})
+
+test('rejects an archive that is not a known release, unless its hash is given', async () => {
+  const tiny = await tinyRedis()
+  const refused = await tiny.run(['build', '--source', tiny.archive])
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain(
+    '763bf3005bcbf77c1d8145016a9627e45219665f99cf5a736bc73ec70faf0c8e',
+  )
+  expect(refused.stderr).toContain(`--sha256 ${tiny.sha256}`)
+  expect(await tiny.sources()).toEqual([])
+})
+
+test('rejects a file that is not a source archive of Redis', async () => {
+  const tiny = await tinyRedis()
+  await writeFile(tiny.archive, 'not an archive')
+  const sha256 = createHash('sha256').update('not an archive').digest('hex')
+  const refused = await tiny.run(['build', '--source', tiny.archive, '--sha256', sha256])
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is not a source archive of Redis'),
+  })
+  expect(await tiny.sources()).toEqual([])
+})
+
+test('names all patches that do not apply, and each hunk that fails', async () => {
+  const tiny = await tinyRedis()
+  const hunk = '@@ -1,1 +1,1 @@\n-not what is there\n+other\n'
+  await writeFile(
+    join(tiny.patches, '0001-say-patched.patch'),
+    `${tinyPatch('patched', 'not what is there')}${hunk.replaceAll('1,1', '20,1')}` +
+      `--- a/src/version.h\n+++ b/src/version.h\n${hunk}--- a/src/none.c\n+++ b/src/none.c\n${hunk}`,
+  )
+  await writeFile(join(tiny.patches, '0002-say-twice.patch'), tinyPatch('twice', 'patched'))
+  await appendFile(join(tiny.patches, 'patched.series'), '0002-say-twice.patch\n')
+  const stopped = await tiny.run(['build', 'patched', ...tiny.fromArchive])
+  expect(stopped.code).toBe(1)
+  expect(stopped.stderr).toContain(`0001-say-patched.patch does not apply to:
+  src/main.c, hunk @@ -8
+  src/main.c, hunk @@ -20
+  src/version.h, hunk @@ -1
+`)
+  expect(stopped.stderr).toContain('src/none.c: No such file')
+  expect(stopped.stderr, 'the next patch is tried, too').toContain(
+    '0002-say-twice.patch does not apply to:\n  src/main.c, hunk @@ -8\n',
+  )
+  expect(await tiny.builds()).toEqual([])
+})
+
+test('a failed compilation prints the end of its output and the path of the full log', async () => {
+  const tiny = await tinyRedis({ makefile: 'redis-server:\n\techo "main.c:1: oops"; exit 3\n' })
+  const failed = await tiny.run(['build', 'stock', ...tiny.fromArchive])
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toContain('main.c:1: oops')
+  const log = /Full log: (\S+)/.exec(failed.stderr)?.[1] ?? ''
+  expect(await readFile(log, 'utf8')).toContain('main.c:1: oops')
+  expect(await tiny.builds()).toEqual([])
+})
+
+test('names missing tools, how to install them, and alternatives', async () => {
+  const tiny = await tinyRedis()
+  const failed = await tiny.run(['build', ...tiny.fromArchive], { PATH: tiny.directory })
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toContain('cc, c++, make, git cannot be run')
+  expect(failed.stderr).toContain('REDIS_URL=redis://')
+  expect(failed.stderr).toContain('REDIS_SERVER=')
+  expect(await tiny.sources()).toEqual([])
+})
+
+test('names the file or URL of a source that is not available', async () => {
+  const tiny = await tinyRedis()
+  const noSource = join(tiny.directory, 'none.tar.gz')
+  expect(await tiny.run(['build', '--source', noSource])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`The source archive ${noSource} does not exist`),
+  })
+  expect(await tiny.run(['build', '--source', 'http://127.0.0.1:1/redis.tar.gz'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('http://127.0.0.1:1/redis.tar.gz: fetch failed'),
+  })
+})

@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest'
+import {
+  commandStats,
+  finishMigration,
+  migrate,
+  parseInfo,
+  type SessionStore,
+} from '../src/index.ts'
+import {
+  forgetMoving,
+  installSessions,
+  listSessions,
+  takeSessions,
+} from '../src/migration/move-sessions.ts'
+import { createMover } from '../src/migration/mover.ts'
+import type { Outcome } from '../src/outcomes.ts'
+import { pipeline } from '../src/senders/wires.ts'
+import { endSessions } from '../src/sessions/user-sessions.ts'
+import { type Command, type Reply, recordView, type Update, undoView } from '../src/updates.ts'
+import { interleavings } from './interleavings.ts'
+import { from, migrationOfThisFile, to } from './migration-fixture.ts'
+import { idOf } from './retention-fixture.ts'
+
+const world = migrationOfThisFile()
+
+/** Runs two updates on the source with their commands in one of the possible orders. */
+async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
+  const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
+  const commands = order.map((which) => left[which].shift() as Command)
+  const outcomes: Outcome[] = await pipeline.send(world.admins[0], commands)
+  const repliesTo = (which: 0 | 1) =>
+    outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
+  return [one.read(repliesTo(0)), two.read(repliesTo(1))]
+}
+
+test('a view and the move of its session, in all orders: exactly one store has the view, once', async () => {
+  const sides = await world.sides()
+  const { store } = sides.from
+  const { token } = await store.login('ada')
+  const id = idOf(token)
+  const view = recordView(from, { id, item: 'tea' }, world.clock.ms)
+  const take = takeSessions(from, [[id, 'ada']])
+  for (const order of interleavings(view.commands.length, take.commands.length)) {
+    await Promise.all(world.admins.map((admin) => admin.flushall()))
+    await store.updateToken(token, 'ada')
+    const [seen, taken] = await inOrder(order, view, take)
+    expect(taken).toMatchObject([{ id, user: 'ada' }])
+    if (seen === undefined) await store.run(undoView(from, { id, item: 'tea' }))
+    await migrate(sides)
+    if (seen === undefined) await sides.to.store.recordView(token, 'tea')
+    expect(await sides.to.store.viewedItems(token)).toMatchObject([{ item: 'tea' }])
+    expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
+    expect(await world.admins[0].keys('viewed:?*')).toEqual([])
+  }
+})
+
+test('a logout and the move of its session, in all orders: the session ends and does not come back', async () => {
+  const sides = await world.sides()
+  const { token } = await sides.from.store.login('ada')
+  const id = idOf(token)
+  const logout = endSessions(from, [id])
+  const take = takeSessions(from, [[id, 'ada']])
+  for (const order of interleavings(logout.commands.length, take.commands.length)) {
+    await Promise.all(world.admins.map((admin) => admin.flushall()))
+    await sides.from.store.updateToken(token, 'ada')
+    const [[user], taken] = await inOrder(order, logout, take)
+    expect(taken).toHaveLength(user === undefined ? 1 : 0)
+    await migrate(sides)
+    expect(await sides.to.store.logout(token)).toBe(user === undefined)
+    await expect(sides.to.store.checkToken(token)).rejects.toThrow(
+      'the session does not exist or has ended',
+    )
+  }
+})
+
+describe.each(['source', 'target'] as const)(
+  'a session in an interrupted move, with the %s as home,',
+  (home) => {
+    /** Two sessions of ada. The first has left the source. */
+    async function halfMoved() {
+      const sides = await world.sides()
+      const bridge = await world.bridge(home)
+      const { token } = await sides.from.store.login('ada')
+      const { token: other } = await sides.from.store.login('ada')
+      await sides.from.store.recordView(token, 'tea')
+      await sides.from.store.run(takeSessions(from, [[idOf(token), 'ada']]))
+      const completeMove = () => createMover(sides).completeAll()
+      return { sides, bridge, token, other, completeMove }
+    }
+
+    test('is found by every request', async () => {
+      const { bridge, token, completeMove } = await halfMoved()
+      expect(await bridge.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+      expect((await bridge.viewedItems(token)).map(({ item }) => item).sort()).toEqual([
+        'book',
+        'tea',
+      ])
+      expect(await completeMove()).toBe(0)
+    })
+
+    test('is in the list of the user', async () => {
+      const { bridge, token, other } = await halfMoved()
+      const ids = [token, other].map(idOf).sort()
+      const { sessions } = await bridge.userSessions(other)
+      expect(sessions.map(({ id }) => id).sort()).toEqual(ids)
+    })
+
+    test('is in the export of the user', async () => {
+      const { bridge, token, other } = await halfMoved()
+      const { sessions } = await bridge.exportUser('ada')
+      expect(sessions.map(({ id }) => id).sort()).toEqual([token, other].map(idOf).sort())
+    })
+
+    test.each<[string, (bridge: SessionStore, token: string, other: string) => Promise<unknown>]>([
+      ['logout', (bridge, token) => bridge.logout(token)],
+      ['revokeSession', (bridge, token, other) => bridge.revokeSession(other, idOf(token))],
+      ['logoutEverywhere', (bridge, _, other) => bridge.logoutEverywhere(other)],
+      ['endUserSessions', (bridge) => bridge.endUserSessions('ada')],
+      ['eraseUser', (bridge) => bridge.eraseUser('ada')],
+    ])('ends for good by %s', async (_, end) => {
+      const { sides, bridge, token, other, completeMove } = await halfMoved()
+      expect(await end(bridge, token, other)).toSatisfy((ended) => ended === true || ended === 2)
+      await completeMove()
+      for (const store of [bridge, sides.to.store]) {
+        await expect(store.checkToken(token)).rejects.toThrow(
+          'the session does not exist or has ended',
+        )
+      }
+    })
+  },
+)
+
+test('a late retry of a step does not bring back a session that has ended since', async () => {
+  const { from: source, to: target } = await world.sides()
+  const { token } = await source.store.login('ada')
+  const sessions = await source.store.run(takeSessions(from, [[idOf(token), 'ada']]))
+  const arrive = async () => {
+    await target.store.run(installSessions(to, sessions))
+    await target.store.run(listSessions(to, sessions))
+    await source.store.run(forgetMoving(from, sessions))
+  }
+  await arrive()
+  expect(await target.store.checkToken(token)).toMatchObject({ user: 'ada' })
+  expect(await target.store.logout(token)).toBe(true)
+  await arrive()
+  await expect(target.store.checkToken(token)).rejects.toThrow(
+    'the session does not exist or has ended',
+  )
+  await finishMigration({ from: source, to: target })
+  await expect(target.store.run(installSessions(to, sessions))).rejects.toThrow('FINISHED')
+})
+
+test('a view retried with the same key after the move counts once', async () => {
+  const sides = await world.sides()
+  const bridges = [await world.bridge('source'), await world.bridge('target')]
+  const { token } = await sides.from.store.login('ada')
+  const options = { idempotencyKey: 'a key' }
+  await sides.from.store.recordView(token, 'tea', options)
+  await createMover(sides).move([idOf(token)])
+  for (const bridge of bridges) {
+    expect(await bridge.recordView(token, 'tea', options)).toEqual({ user: 'ada', views: 1 })
+  }
+  await migrate(sides)
+  await finishMigration(sides)
+  expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
+})
+
+test('with the target as home, nothing is written for a session before it has arrived', async () => {
+  const sides = await world.sides()
+  const bridge = await world.bridge('target')
+  const { token } = await sides.from.store.login('ada')
+  const [, target] = world.admins
+  await target.config('RESETSTAT')
+  expect(await bridge.recordView(token, 'tea')).toEqual({ user: 'ada', views: 1 })
+  // Undo and retry would be three: the undo would delete the views of a session that arrives in between.
+  expect(commandStats(parseInfo(await target.info('commandstats'))).get('zincrby')).toMatchObject({
+    calls: 1,
+  })
+})
+
+test('parallel requests of one session to processes with either home: all of them count', async () => {
+  const sides = await world.sides()
+  const bridges = [await world.bridge('source'), await world.bridge('target')]
+  const rounds = 40
+  for (let round = 0; round < rounds; round++) {
+    const { token } = await sides.from.store.login('ada')
+    const requests = bridges.flatMap((bridge, index) =>
+      Array.from({ length: 4 }, (_, number) => [
+        bridge.recordView(token, `item ${index}${number}`),
+        bridge.patch(token, { [`field ${index}${number}`]: round }),
+      ]),
+    )
+    await Promise.all([...requests.flat(), createMover(sides).move([idOf(token)])])
+    const { store } = sides.to
+    expect(await store.viewedItems(token)).toHaveLength(8)
+    expect(await store.data(token)).toMatchObject({ version: 8 })
+    expect(Object.keys((await store.data(token)).fields)).toHaveLength(8)
+  }
+  await finishMigration(sides)
+  const counts = await sides.to.store.popularItems()
+  expect(counts).toHaveLength(8)
+  expect(counts.map(({ views }) => views)).toEqual(Array(8).fill(rounds))
+})
