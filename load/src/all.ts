@@ -70,8 +70,9 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
   for (const [index, experiment] of chosen.entries()) {
     if (interrupt.aborted) break
     const left = `${timeOf(preset, [experiment])}; ${timeOf(preset, chosen.slice(index))} to the end`
+    const about = onlyByName.includes(experiment.name) ? '' : `: about ${left}`
     if (index > 0) print('\n')
-    print(`[${index + 1}/${chosen.length}] ${experiment.name}: about ${left}\n`)
+    print(`[${index + 1}/${chosen.length}] ${experiment.name}${about}\n`)
     const file = join(folder, `${experiment.name}.json`)
     const code = await runOne(experiment, preset, file)
     const saved = await readResult(file).catch(() => null)
