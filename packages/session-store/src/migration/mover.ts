@@ -1,5 +1,5 @@
-import { batches } from '../retention/retention-tasks.ts'
 import { usersOf } from '../updates.ts'
+import { batches } from '../walk.ts'
 import {
   allMoving,
   forgetMoving,

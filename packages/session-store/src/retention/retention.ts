@@ -175,30 +175,3 @@ export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Update<
     read: () => undefined,
   }
 }
-
-/** One step of a walk over a hash or sorted set. A walk may return a member twice. */
-export interface WalkStep {
-  /** Where to continue; undefined at the end. */
-  readonly cursor: string | undefined
-  readonly members: readonly string[]
-}
-
-/** @param count A hint: Redis returns a small hash or sorted set completely. Keys: `key`. */
-export function walk(
-  command: 'HSCAN' | 'ZSCAN',
-  key: string,
-  cursor: string | undefined,
-  count: number,
-): Update<WalkStep> {
-  return {
-    commands: [[command, key, cursor ?? '0', 'COUNT', count]],
-    readOnly: true,
-    read([reply]) {
-      const [next, pairs] = reply as readonly [string, readonly string[]]
-      return {
-        cursor: next === '0' ? undefined : next,
-        members: pairs.filter((_, index) => index % 2 === 0),
-      }
-    },
-  }
-}
