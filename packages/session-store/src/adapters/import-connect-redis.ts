@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.ts'
 import { checkNumber, checkObject, checkString } from '../input.ts'
+import { escapedPattern } from '../keys.ts'
 import type { SessionStore } from '../store-types.ts'
 import { expiryOf } from './session-store.ts'
 
@@ -51,7 +52,7 @@ export async function importConnectRedis(
   }
   checkString('prefix', prefix)
   checkNumber('batchSize', batchSize, { min: 1, max: 1_000, integer: true })
-  const match = `${prefix.replace(/[*?[\]\\]/g, '\\$&')}*`
+  const match = `${escapedPattern(prefix)}*`
   const progress: ImportProgress = { imported: 0, existing: 0, skipped: {} }
   const count = (outcome: Outcome) => {
     if (typeof outcome === 'string') progress[outcome]++

@@ -5,6 +5,7 @@ import {
   type Entry,
   endSessions,
   forgetSessions,
+  inListOrder,
   MAX_LOGIN_SECONDS,
   newestEntries,
   oldestEntries,
@@ -84,7 +85,7 @@ export function userSessionLists(parts: {
     for (let count = limit + 2; ; count *= 2) {
       const from = after?.score
       const found = await runner.run(newestEntries(keys, user, { from, count }))
-      const next = after ? found.filter((entry) => isAfter(entry, after)) : found
+      const next = after ? found.filter((entry) => inListOrder(entry, after) > 0) : found
       if (next.length <= limit && found.length === count) continue
       const entries = next.slice(0, limit)
       return { entries, last: next.length > limit ? entries.at(-1) : undefined }
@@ -131,7 +132,3 @@ export function userSessionLists(parts: {
     },
   }
 }
-
-/** Whether an entry comes after another in a list: latest login first, then highest id. */
-const isAfter = (entry: Entry, other: Entry): boolean =>
-  entry.score < other.score || (entry.score === other.score && entry.id < other.id)

@@ -78,6 +78,10 @@ export interface Entry {
   score: number
 }
 
+/** The order of a user's list: latest login first, then highest id. */
+export const inListOrder = (a: Entry, b: Entry): number =>
+  b.score - a.score || (a.id < b.id ? 1 : -1)
+
 const entries = (command: Command): Update<Entry[]> => ({
   commands: [command],
   readOnly: true,
