@@ -68,13 +68,13 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const { name, sender } = chooseSender(options)
   const runner = createRunner(sender, { deadlineMs, maxInFlight })
   const { run } = runner
-  const parts = { runner, keys, now, idleSeconds }
+  const context = { runner, keys, now, idleSeconds }
   const clustered = isClustered(options)
   const janitors: Janitor[] = []
-  const janitor = (limits: JanitorOptions = {}): Janitor => {
-    const added = createJanitor({ ...parts, now: () => now() / 1000 }, limits)
-    janitors.push(added)
-    return added
+  const janitor = (janitorOptions: JanitorOptions = {}): Janitor => {
+    const created = createJanitor({ ...context, now: () => now() / 1000 }, janitorOptions)
+    janitors.push(created)
+    return created
   }
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
@@ -103,7 +103,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   const lists = userSessionLists({ runner, keys, now })
-  const records = userRecords({ ...parts, endListed: lists.endAll })
+  const records = userRecords({ ...context, endListed: lists.endAll })
   try {
     checkSlots(options, keys)
     if (options.janitor !== false) janitor(options.janitor).start()
@@ -114,14 +114,14 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   return {
-    ...dataFunctions({ ...parts, tokens, limits }),
-    ...viewFunctions({ ...parts, tokens }),
+    ...dataFunctions({ ...context, tokens, limits }),
+    ...viewFunctions({ ...context, tokens }),
     exportUser: multiStep(records.exportUser),
     eraseUser: multiStep(records.eraseUser),
 
     strategy: name,
     sender: sender.name,
-    external: externalSessions({ ...parts, byId: sessionData({ ...parts, limits }) }),
+    external: externalSessions({ ...context, byId: sessionData({ ...context, limits }) }),
 
     get pool() {
       return runner.state()
@@ -142,7 +142,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       const listed =
         guest === undefined
           ? await run(userSessions.login(keys, { id, user }, now()))
-          : await loginFromGuest(parts, { guest, id, user })
+          : await loginFromGuest(context, { guest, id, user })
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
@@ -248,15 +248,15 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       checkBoolean('readOnly', readOnly)
       const until = performance.now() + timeoutMs
       await runner.ready(timeoutMs)
-      if (clustered) await untilServed(parts, until)
+      if (clustered) await untilServed(context, until)
       const isPartitioned = clustered || keys.parts().length > 1
-      if (isPartitioned) await checkPartitionsAtStart(parts, { readOnly })
+      if (isPartitioned) await checkPartitionsAtStart(context, { readOnly })
       await warnOfEviction(runner)
     },
 
     async ping(timeoutMs = deadlineMs) {
       checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
-      return await pingNodes({ ...parts, clustered }, timeoutMs)
+      return await pingNodes({ ...context, clustered }, timeoutMs)
     },
 
     async runOnEach({ commands, read, ...update }) {

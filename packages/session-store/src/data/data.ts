@@ -52,7 +52,7 @@ export function readStored(reply: Reply | undefined): StoredData {
   return { fields, version }
 }
 
-/** Decodes the fields. `unreadable` has the text of fields that are not JSON because another program wrote them. */
+/** Decodes the fields. `unreadable`: the text of fields that are not JSON, because another program wrote them. */
 export function decodeReadable({ fields, version }: StoredData): {
   data: SessionData
   unreadable: Record<string, string>
@@ -144,8 +144,8 @@ if not exists and (mode ~= 'create' or redis.call('EXISTS', KEYS[4]) == 1) then
 end
 local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
 if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
-local most = tonumber(ARGV[6])
-if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > most then
+local max = tonumber(ARGV[6])
+if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > max then
   local has, count, grows = {}, -1, false -- the version is no field
   for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do has[name], count = true, count + 1 end
   for _, name in ipairs(removed) do
@@ -154,7 +154,7 @@ if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > most then
   for i = 1, #set, 2 do
     if not has[set[i]] then count, grows = count + 1, true end
   end
-  if grows and count > most then return 'full' end
+  if grows and count > max then return 'full' end
 end
 if mode ~= 'patch' then
   redis.call('DEL', KEYS[3])
@@ -183,7 +183,7 @@ export interface DataWrite {
 }
 
 /** The new version, or why nothing was written. */
-export type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
+type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
 
 /**
  * Writes session data atomically and refreshes the session. Does not bring back a session that has ended or is

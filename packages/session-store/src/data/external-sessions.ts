@@ -81,7 +81,7 @@ function contentsOf(keys: Keys, ids: readonly string[]): Update<ExternalSession[
   }
 }
 
-interface Parts {
+interface ExternalContext {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
@@ -89,8 +89,13 @@ interface Parts {
   byId: ReturnType<typeof sessionData>
 }
 
-export function externalSessions(parts: Parts): ExternalSessions {
-  const { runner, keys, now, idleSeconds, byId } = parts
+export function externalSessions({
+  runner,
+  keys,
+  now,
+  idleSeconds,
+  byId,
+}: ExternalContext): ExternalSessions {
   return {
     idleSeconds,
     read: async (id) => await byId.read(externalId(id)),

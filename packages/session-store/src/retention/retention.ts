@@ -8,7 +8,7 @@ export interface EndedSession {
 }
 
 /** The least recently seen sessions of one part, oldest first. */
-export interface OldestOfPart {
+interface OldestOfPart {
   readonly part: SessionsPart
   /** The number of sessions in the part. */
   readonly size: number
@@ -34,7 +34,7 @@ export function oldestSessions(keys: Keys, limit: number): Update<OldestOfPart[]
 }
 
 /** The sessions of one part to end, as they were read. */
-export interface Eviction {
+interface Eviction {
   readonly part: SessionsPart
   /** How many sessions of the part to keep, unless they are idle. */
   readonly keep: number
@@ -42,14 +42,14 @@ export interface Eviction {
 }
 
 /** Times in Unix seconds. */
-export interface EvictionTimes {
+interface EvictionTimes {
   /** A session that was last seen before this time is idle. */
   idleBefore: number
   /** A login that started before this time is complete or has failed. */
   settledBefore: number
 }
 
-export interface EvictionLimits {
+interface EvictionLimits {
   maxSessions: number
   idleBefore: EvictionTimes['idleBefore']
   /** Maximum number of sessions to choose. */

@@ -34,7 +34,7 @@ export interface WalkOptions {
   signal?: AbortSignal
 }
 
-interface Parts {
+interface RecordsContext {
   runner: Pick<Runner, 'run'>
   keys: Keys
 }
@@ -46,7 +46,7 @@ interface Parts {
  * @returns Session ids in groups of at most 20. An id may occur twice.
  */
 async function* sessionsOf(
-  { runner, keys }: Parts,
+  { runner, keys }: RecordsContext,
   user: string,
   { onProgress, signal }: WalkOptions,
 ): AsyncGenerator<string[]> {
@@ -105,16 +105,18 @@ function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<Ex
 const timeOrNull = (score: Reply | undefined): number | null =>
   score === null || score === undefined ? null : timeOf(score)
 
-/** @param parts `endListed` ends the sessions in a user's list and returns their number. */
-export function userRecords(parts: Parts & { endListed(user: string): Promise<number> }) {
-  const { runner, keys, endListed } = parts
+/** @param context `endListed` ends the sessions in a user's list and returns their number. */
+export function userRecords(
+  context: RecordsContext & { endListed(user: string): Promise<number> },
+) {
+  const { runner, keys, endListed } = context
 
   return {
     async exportUser(user: string, options: WalkOptions = {}): Promise<UserExport> {
       checkName('user', user)
       checkWalk(options)
       const sessions = new Map<string, ExportedSession>()
-      for await (const ids of sessionsOf(parts, user, options)) {
+      for await (const ids of sessionsOf(context, user, options)) {
         const found = await runner.run(contentsOf(keys, user, ids))
         for (const session of found) sessions.set(session.id, session)
       }
@@ -125,7 +127,7 @@ export function userRecords(parts: Parts & { endListed(user: string): Promise<nu
       checkName('user', user)
       checkWalk(options)
       let ended = await endListed(user)
-      for await (const ids of sessionsOf(parts, user, options)) {
+      for await (const ids of sessionsOf(context, user, options)) {
         const users = await runner.run(endSessions(keys, ids))
         await runner.run(forgetSessions(keys, user, ids))
         ended += users.filter((owner) => owner !== undefined).length

@@ -35,13 +35,15 @@ interface Range {
 export const MAX_PAGE_SIZE = 100
 
 /** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
-export function userSessionLists(parts: {
+export function userSessionLists({
+  runner,
+  keys,
+  now,
+}: {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
 }) {
-  const { runner, keys, now } = parts
-
   /** Ends sessions of one user. Returns the ids of those that existed. */
   async function end(ids: readonly string[]): Promise<string[]> {
     const users = await runner.run(endSessions(keys, ids))
