@@ -11,7 +11,6 @@ import {
   checkLimit,
   checkName,
   checkNumber,
-  checkObject,
   checkOptions,
   checkString,
   checkStrings,
@@ -27,11 +26,11 @@ import { checkRange } from './range.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
 import { createRunner } from './runner.ts'
 import { countAttempts } from './sessions/attempts.ts'
-import { cursorOf, positionOf } from './sessions/cursor.ts'
+import { cursorOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
 import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
-import { MAX_PAGE_SIZE, userSessionLists } from './sessions/user-session-lists.ts'
+import { rangeOf, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import type { SessionStore } from './store-types.ts'
@@ -200,13 +199,10 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     userSessions: multiStep(async (token, page = {}) => {
       const own = tokens.verify(token)
-      checkObject('page', page)
-      const { limit = MAX_PAGE_SIZE, cursor } = page
-      checkLimit(limit, MAX_PAGE_SIZE)
-      const after = cursor === undefined ? undefined : positionOf(cursor)
+      const range = rangeOf(page)
       const { user } = await checkId(own)
       if (user === null) return { sessions: [] }
-      const { sessions, last } = await lists.page(user, { limit, after })
+      const { sessions, last } = await lists.page(user, range)
       return {
         sessions: sessions
           .filter((session) => !isIdle(session))

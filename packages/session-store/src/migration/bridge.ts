@@ -1,11 +1,9 @@
 import { StoreError } from '../errors.ts'
-import { checkLimit, checkObject, checkString } from '../input.ts'
+import { checkObject, checkString } from '../input.ts'
 import type { Runner } from '../runner.ts'
-import { positionOf } from '../sessions/cursor.ts'
 import { copyMarker } from '../sessions/repeated-views.ts'
-import { MAX_PAGE_SIZE, userSessionLists } from '../sessions/user-session-lists.ts'
+import { type Range, rangeOf, userSessionLists } from '../sessions/user-session-lists.ts'
 import { statesOf } from '../sessions/user-sessions.ts'
-import type { PageOptions } from '../store-options.ts'
 import type { SessionStore } from '../store-types.ts'
 import { BoundedCache } from '../tokens/bounded-cache.ts'
 import { usersOf } from '../updates.ts'
@@ -150,12 +148,10 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     return state?.user === user && (await lists[side].end(id))
   }
 
-  async function userPage(user: string, { limit = MAX_PAGE_SIZE, cursor }: PageOptions) {
-    checkLimit(limit, MAX_PAGE_SIZE)
-    const after = cursor === undefined ? undefined : positionOf(cursor)
-    const left = await lists.from.page(user, { limit, after })
+  async function userPage(user: string, range: Range) {
+    const left = await lists.from.page(user, range)
     await mover.completeAll()
-    return mergePages([left, await lists.to.page(user, { limit, after })], limit)
+    return mergePages([left, await lists.to.page(user, range)], range.limit)
   }
 
   return {
@@ -181,6 +177,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     loginGuest: () => own.loginGuest(),
 
     async login(user, options = {}) {
+      checkObject('options', options)
       const { from: guest } = options
       if (typeof guest !== 'string') return await own.login(user, options)
       if ((await isInTarget(guest)) || isTarget) return await to.store.login(user, options)
@@ -225,11 +222,11 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     endUserSessions,
 
     async userSessions(token, page = {}) {
-      checkObject('page', page)
+      const range = rangeOf(page)
       const user = await userOf(token)
       if (user === null) return { sessions: [] }
       const idleBefore = clock() - 1000 * to.store.external.idleSeconds
-      const { sessions, nextCursor } = await userPage(user, page)
+      const { sessions, nextCursor } = await userPage(user, range)
       return {
         sessions: sessions
           .filter(({ lastSeenAt }) => lastSeenAt >= idleBefore)

@@ -1,6 +1,9 @@
+import { checkLimit, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
+import type { PageOptions } from '../store-options.ts'
 import { scoreOf, timeOf } from '../updates.ts'
+import { positionOf } from './cursor.ts'
 import {
   type Entry,
   endSessions,
@@ -21,7 +24,8 @@ export interface ListedSession {
   lastSeenAt: number
 }
 
-interface Range {
+/** The entries of a page. */
+export interface Range {
   /** The number of entries to read. */
   limit: number
   /** Start after this entry, even if it has been removed. Default: start with the latest. */
@@ -32,7 +36,15 @@ interface Range {
  * Maximum number of entries that one round trip reads or ends. With 20,000, the process was busy for more than a
  * second (2026-11-21).
  */
-export const MAX_PAGE_SIZE = 100
+const MAX_PAGE_SIZE = 100
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT` unless the options are valid. */
+export function rangeOf(page: PageOptions): Range {
+  checkObject('page', page)
+  const { limit = MAX_PAGE_SIZE, cursor } = page
+  checkLimit(limit, MAX_PAGE_SIZE)
+  return { limit, after: cursor === undefined ? undefined : positionOf(cursor) }
+}
 
 /** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
 export function userSessionLists({
