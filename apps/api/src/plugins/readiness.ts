@@ -19,7 +19,7 @@ interface Readiness {
   stop(): void
 }
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   /** How long an idle connection stays open during shutdown, in milliseconds; see `Limits`. */
   leaveMs: number
 }
