@@ -107,7 +107,7 @@ function flash(item) {
 
 /** @param {{ item: string, views: number }[]} popular */
 function showPopular(popular) {
-  const most = popular[0]?.views ?? 1
+  const highest = popular[0]?.views ?? 1
   showList(
     byId('popular', HTMLElement),
     popular.slice(0, POPULAR_SHOWN),
@@ -123,7 +123,8 @@ function showPopular(popular) {
     (row, { views: count }) => {
       const [, text, bar] = row.children
       if (text) setText(text, counted(count, 'view'))
-      if (bar instanceof HTMLElement) bar.style.inlineSize = `${Math.max(1, (100 * count) / most)}%`
+      if (bar instanceof HTMLElement)
+        bar.style.inlineSize = `${Math.max(1, (100 * count) / highest)}%`
     },
   )
   byId('popular-empty', HTMLElement).hidden = popular.length > 0
