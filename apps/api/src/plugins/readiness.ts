@@ -36,7 +36,7 @@ export const readinessPlugin = fp<ReadinessOptions>(
     let stopping = false
     const stop = () => {
       stopping = true
-      // Node counts from now on: the next response of each connection has `connection: close`.
+      // From now on, the next response of each connection has `connection: close`.
       app.server.maxRequestsPerSocket = 1
     }
     app.decorate('readiness', {

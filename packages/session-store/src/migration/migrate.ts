@@ -61,8 +61,8 @@ const sum = (replies: readonly Reply[]) =>
 function survey(keys: Keys): Update<MigrationSurvey> {
   const logins = keys.parts().map(({ login }) => login)
   const moving = migrationKeys(keys).allMoving()
-  const inFirst = logins.length
-  const inSecond = inFirst + moving.length
+  const endOfLogins = logins.length
+  const endOfMoving = endOfLogins + moving.length
   return {
     commands: [
       ['HEXISTS', keys.janitorTasks(), OPENED],
@@ -73,9 +73,9 @@ function survey(keys: Keys): Update<MigrationSurvey> {
     readOnly: true,
     read: ([opened, ...replies]) => ({
       opened: opened === 1,
-      sessions: sum(replies.slice(0, inFirst)),
-      moving: sum(replies.slice(inFirst, inSecond)),
-      items: sum(replies.slice(inSecond)),
+      sessions: sum(replies.slice(0, endOfLogins)),
+      moving: sum(replies.slice(endOfLogins, endOfMoving)),
+      items: sum(replies.slice(endOfMoving)),
     }),
   }
 }

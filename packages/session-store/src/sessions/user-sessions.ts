@@ -39,6 +39,8 @@ export function login(
   }
 }
 
+const COMMANDS_PER_SESSION = 5
+
 /**
  * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
  * first, so that a view or refresh in between cannot bring the session back.
@@ -56,7 +58,7 @@ export function endSessions(keys: Keys, ids: readonly string[]): Update<(string 
     readOnly: false,
     read: (replies) =>
       ids.map((_, index) => {
-        const [user, removed] = replies.slice(5 * index)
+        const [user, removed] = replies.slice(COMMANDS_PER_SESSION * index)
         return removed === 1 && typeof user === 'string' ? user : undefined
       }),
   }
