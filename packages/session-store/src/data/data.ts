@@ -3,6 +3,7 @@ import { checkObject, MAX_NAME_LENGTH } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { endSessions } from '../sessions/user-sessions.ts'
 import { type Command, type Reply, scoreOf, type Update } from '../updates.ts'
+import { batches } from '../walk.ts'
 import type { EncodedFields } from './data-fields.ts'
 
 /** The data of a session. */
@@ -37,15 +38,20 @@ export interface StoredData {
   readonly version: number
 }
 
-/** Parses the reply to HGETALL: a flat list with frames, otherwise ioredis returns an object. */
+/**
+ * Parses the reply to HGETALL: usually a flat list (field, value, field …), but an object with ioredis's
+ * `replyMapping: 'resp3'`, and with node-redis in RESP3.
+ */
+export const hashEntries = (reply: Reply | undefined): [field: string, value: string][] =>
+  Array.isArray(reply)
+    ? ([...batches(reply, 2)] as [string, string][])
+    : Object.entries((reply ?? {}) as Record<string, string>)
+
+/** Reads session data from the reply to HGETALL. */
 export function readStored(reply: Reply | undefined): StoredData {
-  const flat = (
-    Array.isArray(reply) ? reply.flat() : Object.entries(reply ?? {}).flat()
-  ) as readonly string[]
   const fields: [string, string][] = []
   let version = 0
-  for (let at = 0; at < flat.length; at += 2) {
-    const [name = '', value = ''] = flat.slice(at, at + 2)
+  for (const [name, value] of hashEntries(reply)) {
     if (name === VERSION) version = Number(value)
     else fields.push([name, value])
   }
