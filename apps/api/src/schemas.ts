@@ -6,7 +6,8 @@ import {
 } from '@onetrip/session-store'
 import { type TProperties, Type } from 'typebox'
 
-const NOW = 1_795_255_200_250
+/** The time in all examples. */
+export const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
 /** In characters. */

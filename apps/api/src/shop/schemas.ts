@@ -1,8 +1,6 @@
 import { NAME_PATTERN } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
-import { Exactly, limitOf, Name, NextCursor, Time } from '../schemas.ts'
-
-const NOW = 1_795_255_200_250
+import { Exactly, limitOf, Name, NextCursor, NOW, Time } from '../schemas.ts'
 
 export const ItemParams = Type.Object({ item: Name })
 

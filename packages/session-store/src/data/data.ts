@@ -2,7 +2,7 @@ import { StoreError } from '../errors.ts'
 import { checkObject, MAX_NAME_LENGTH } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { endSessions } from '../sessions/user-sessions.ts'
-import { type Command, type Reply, scoreOf, type Update } from '../updates.ts'
+import { type Command, GUEST, type Reply, scoreOf, type Update } from '../updates.ts'
 import { batches } from '../walk.ts'
 import type { EncodedFields } from './data-fields.ts'
 
@@ -171,7 +171,7 @@ version = string.format('%.0f', version + 1)
 set[#set + 1], set[#set + 2] = '${VERSION}', version
 redis.call('HSET', KEYS[3], unpack(set))
 redis.call('ZADD', KEYS[2], now, id)
-if not exists then redis.call('HSET', KEYS[1], id, '') end
+if not exists then redis.call('HSET', KEYS[1], id, '${GUEST}') end
 return tonumber(version)`
 
 export interface DataWrite {
