@@ -125,12 +125,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const cookie = { secure: secureCookie }
   await app.register(fastifySessions, { store, cookie, publicOrigins, errorHandler: false })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
+  const { settings, metrics } = options
   await app.register(metricsPlugin, {
-    ...{ transport, topology, settings: options.settings, registry: options.metrics?.registry },
+    transport,
+    topology,
+    settings,
+    registry: metrics?.registry,
   })
   if (docs) await app.register(openapiPlugin, { secureCookie })
   await app.register(healthRoutes)
-  await app.register(metricsRoutes, { gather: options.metrics?.gather })
+  await app.register(metricsRoutes, { gather: metrics?.gather })
   // Routes registered before this are never rejected because of overload.
   await app.register(async (service) => {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
@@ -145,9 +149,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await service.register(reportRoutes, { file: options.reportFile ?? '' })
     if (page) {
       const { demoSocket = '', serverFacts = true } = options
-      await service.register(demoRoutes, {
-        ...{ socket: demoSocket, authenticator, serverFacts, topology },
-      })
+      const demo = { socket: demoSocket, authenticator, serverFacts, topology }
+      await service.register(demoRoutes, demo)
       await service.register(pageRoutes)
     }
   })

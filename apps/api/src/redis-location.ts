@@ -57,7 +57,7 @@ export function urlWithPassword(config: Config): string {
 export function redisLocation(config: Config): RedisLocation {
   rejectWithoutEffect(config)
   const location = namedLocation(config)
-  return checked(config, location, location.url === undefined ? namesOf(config) : 'REDIS_URL')
+  return checked(config, location, settingOf(config))
 }
 
 /**
@@ -92,8 +92,11 @@ function checked(config: Config, location: RedisLocation, setting: string): Redi
   return location
 }
 
-const namesOf = ({ REDIS_CLUSTER }: Config) =>
-  REDIS_CLUSTER === '' ? 'REDIS_SENTINELS' : 'REDIS_CLUSTER'
+/** The setting with the address of Redis. */
+function settingOf({ REDIS_CLUSTER, REDIS_SENTINELS }: Config): keyof Config {
+  if (REDIS_CLUSTER !== '') return 'REDIS_CLUSTER'
+  return REDIS_SENTINELS === '' ? 'REDIS_URL' : 'REDIS_SENTINELS'
+}
 
 function namedLocation(config: Config): RedisLocation {
   const { REDIS_URL, REDIS_CLUSTER, REDIS_SENTINELS, REDIS_SENTINEL_NAME } = config

@@ -6,7 +6,8 @@ import {
 } from '@onetrip/session-store'
 import { type TProperties, Type } from 'typebox'
 
-const NOW = 1_795_255_200_250
+/** The time in all examples. */
+export const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
 /** In characters. */
@@ -17,7 +18,7 @@ const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64u
 /** An object without additional properties. */
 export const Exactly = <Properties extends TProperties>(
   properties: Properties,
-  options: { description: string; examples: unknown[] },
+  options: { description?: string; examples?: unknown[] } = {},
 ) => Type.Object(properties, { additionalProperties: false, ...options })
 
 /** Name of a user or an item. */
@@ -114,7 +115,7 @@ export const View = Exactly(
 
 export const Views = Exactly(
   {
-    items: Type.Array(Type.Object({ item: Name, viewedAt: Time }, { additionalProperties: false })),
+    items: Type.Array(Exactly({ item: Name, viewedAt: Time })),
   },
   {
     description: 'Up to 25 items, newest first',
@@ -160,25 +161,24 @@ export const PatchedData = Exactly(
   { ...ETag, description: 'The new version', examples: [{ version: 4 }] },
 )
 
-export const UserSessions = Type.Object(
+/** Of a response with pages. */
+export const NextCursor = Type.Optional(
+  Type.String({ description: 'Cursor of the next page; absent on the last page' }),
+)
+
+export const UserSessions = Exactly(
   {
     sessions: Type.Array(
-      Type.Object(
-        {
-          id: SessionId,
-          loggedInAt: Time,
-          lastSeenAt: Time,
-          current: Type.Boolean({ description: 'Whether it is the session of this request' }),
-        },
-        { additionalProperties: false },
-      ),
+      Exactly({
+        id: SessionId,
+        loggedInAt: Time,
+        lastSeenAt: Time,
+        current: Type.Boolean({ description: 'Whether it is the session of this request' }),
+      }),
     ),
-    nextCursor: Type.Optional(
-      Type.String({ description: 'Cursor of the next page; absent on the last page' }),
-    ),
+    nextCursor: NextCursor,
   },
   {
-    additionalProperties: false,
     description: 'A page of sessions, latest login first',
     examples: [
       { sessions: [{ id: SESSION_ID, loggedInAt: NOW - 60_000, lastSeenAt: NOW, current: true }] },
@@ -196,9 +196,7 @@ export const Ended = Exactly(
 
 export const Recent = Exactly(
   {
-    sessions: Type.Array(
-      Type.Object({ user: SessionUser, lastSeenAt: Time }, { additionalProperties: false }),
-    ),
+    sessions: Type.Array(Exactly({ user: SessionUser, lastSeenAt: Time })),
   },
   {
     description: 'Users and when their sessions were last used, newest first',
@@ -208,9 +206,7 @@ export const Recent = Exactly(
 
 export const Popular = Exactly(
   {
-    items: Type.Array(
-      Type.Object({ item: Name, views: Type.Integer() }, { additionalProperties: false }),
-    ),
+    items: Type.Array(Exactly({ item: Name, views: Type.Integer() })),
   },
   {
     description: 'Items and their views, most viewed first',
@@ -241,11 +237,7 @@ export const htmlPage = {
 export const limitOf = (defaultLimit: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }))
 
-export const limitQuery = (defaultLimit: number) =>
-  Type.Object({ limit: limitOf(defaultLimit) }, { additionalProperties: false })
+export const limitQuery = (defaultLimit: number) => Exactly({ limit: limitOf(defaultLimit) })
 
 export const pageQuery = (defaultLimit: number) =>
-  Type.Object(
-    { limit: limitOf(defaultLimit), cursor: Type.Optional(Cursor) },
-    { additionalProperties: false },
-  )
+  Exactly({ limit: limitOf(defaultLimit), cursor: Type.Optional(Cursor) })

@@ -14,6 +14,7 @@ import type { TSchema } from 'typebox'
 import { type AppOptions, buildApp } from './app.ts'
 import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
 import { type Config, loadConfig } from './config.ts'
+import { messageWithCause } from './error-message.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOptions, standardOutput } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
@@ -67,12 +68,10 @@ export async function serve<Schema extends TSchema>(
     if (primary || processes === 1) await serveFromThisProcess(config, application, primary)
     else await supervise(config, processes)
   } catch (error) {
-    const { message, cause } = error as Error
-    const reason =
-      cause instanceof Error ? ` (${cause.message || (cause as { code?: string }).code})` : ''
+    const reason = messageWithCause(error)
     // The primary reports only one of several workers that fail for the same reason.
-    if (primary) await primary.failed(`${message}${reason}`)
-    else process.stderr.write(`The API cannot start: ${message}${reason}\n`)
+    if (primary) await primary.failed(reason)
+    else process.stderr.write(`The API cannot start: ${reason}\n`)
     process.exit(1)
   }
 }

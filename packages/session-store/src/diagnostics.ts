@@ -53,6 +53,7 @@ export class BatchTrace {
     this.traces = traces
   }
 
+  // As in UpdateTrace.
   set result(_: unknown) {}
   set error(_: unknown) {}
 }

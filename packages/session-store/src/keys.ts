@@ -105,11 +105,15 @@ export function partitionedKeys(partitions = 64): Keys {
     throw new TypeError(`partitions must be a whole number from 1 to ${MAX_PARTITIONS}`)
   }
   const tags = Array.from({ length: partitions }, (_, index) => `{${index}}`)
-  const tagOf = (name: string) => tags[hash(name) % partitions] as string
+  const tagOf = (name: string) => tags[fnv1a(name) % partitions] as string
   const parts = tags.map((tag) => ({ login: `login:${tag}`, recent: `recent:${tag}` }))
   const allPopular = tags.map((tag) => `viewed:${tag}`)
   const viewed = (id: string) => `viewed:${tagOf(id)}:${id}`
   const data = (id: string) => `data:${tagOf(id)}:${id}`
+  const idIn = (key: string, keyOf: (id: string) => string) => {
+    const id = /^\w+:\{\d+\}:(.+)$/s.exec(key)?.[1]
+    return id !== undefined && keyOf(id) === key ? id : undefined
+  }
   return {
     login: (id) => `login:${tagOf(id)}`,
     recent: (id) => `recent:${tagOf(id)}`,
@@ -124,20 +128,14 @@ export function partitionedKeys(partitions = 64): Keys {
     parts: () => parts,
     allPopular: () => allPopular,
     viewedPattern: () => 'viewed:{*}:?*',
-    viewedBy(key) {
-      const id = /^viewed:\{\d+\}:(.+)$/s.exec(key)?.[1]
-      return id !== undefined && viewed(id) === key ? id : undefined
-    },
+    viewedBy: (key) => idIn(key, viewed),
     dataPattern: () => 'data:{*}:?*',
-    dataOf(key) {
-      const id = /^data:\{\d+\}:(.+)$/s.exec(key)?.[1]
-      return id !== undefined && data(id) === key ? id : undefined
-    },
+    dataOf: (key) => idIn(key, data),
   }
 }
 
 /** Additional keys during a migration. */
-export interface MigrationKeys {
+interface MigrationKeys {
   /** Hash in the source: session id → its records, while the session is in neither store. */
   moving(id: string): string
   /** Hash in the target: ids of the sessions that have arrived. An empty field: the migration is finished. */
@@ -165,6 +163,9 @@ export function migrationKeys(keys: Keys): MigrationKeys {
   }
 }
 
+/** Escapes a text for `SCAN MATCH`, so that it matches only itself. */
+export const escapedPattern = (text: string): string => text.replace(/[*?[\]\\]/g, '\\$&')
+
 /** No braces: they would be a hash tag, which puts all keys on one node of a cluster. */
 const prefixPattern = /^[^\p{Cc}\p{Cs}{}]{0,128}$/u
 
@@ -186,7 +187,7 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
     .parts()
     .map(({ login, recent }) => ({ login: prefix + login, recent: prefix + recent }))
   const allPopular = keys.allPopular().map((key) => prefix + key)
-  const pattern = prefix.replace(/[*?[\]\\]/g, '\\$&')
+  const pattern = escapedPattern(prefix)
   const unprefixed = <Found>(key: string, read: (name: string) => Found) =>
     key.startsWith(prefix) ? read(key.slice(prefix.length)) : undefined
   return {
@@ -212,8 +213,8 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
   }
 }
 
-/** FNV-1a over UTF-16 units: cheap, and stable across processes and releases. */
-function hash(name: string): number {
+/** The hash FNV-1a over UTF-16 units: cheap, and stable across processes and releases. */
+function fnv1a(name: string): number {
   let value = 0x811c9dc5
   for (let index = 0; index < name.length; index++) {
     value = Math.imul(value ^ name.charCodeAt(index), 0x01000193)

@@ -3,7 +3,7 @@ import { isRedirection } from './connections/cluster.ts'
 import type { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
 import { notSent, type Outcome, readOutcomes } from './outcomes.ts'
-import type { Runner } from './runner.ts'
+import { PING_INTERVAL_MS, type Runner } from './runner.ts'
 import type { Update } from './updates.ts'
 
 /** A server that holds keys. */
@@ -39,8 +39,6 @@ export async function pingNodes(
   if (first?.error && states.every(({ error }) => error)) throw first.error
   return states
 }
-
-const PING_INTERVAL_MS = 100
 
 /**
  * Waits until a node of a cluster serves its keys. (A client also connects to a cluster that is down.)

@@ -74,7 +74,7 @@ export interface Runner {
   state(): PoolState | undefined
 }
 
-export interface RunnerLimits {
+interface RunnerLimits {
   /** Timeout of an update. After it, the update still counts as in flight until it settles. */
   deadlineMs: number
   /** Maximum number of updates in flight to one server; more are rejected. */
@@ -87,10 +87,11 @@ interface AttemptOptions {
   servers?: (() => readonly string[]) | undefined
 }
 
-const noLimit = () => []
+const noServers = () => []
 
 const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
-const PING_INTERVAL_MS = 100
+/** Pause between two checks of whether Redis is ready. */
+export const PING_INTERVAL_MS = 100
 
 export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   const { deadlineMs, maxInFlight } = limits
@@ -102,7 +103,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   let calls = 0
   let closing: Promise<void> | undefined
   let closed = false
-  let idle: (() => void) | undefined
+  let onIdle: (() => void) | undefined
 
   function attempt<Sent, Result>(
     readOnly: boolean,
@@ -130,7 +131,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
       }, timeoutMs)
       const settle = (answer: () => void) => {
         count(servers, -1)
-        if (inFlight === 0) idle?.()
+        if (inFlight === 0) onIdle?.()
         clearTimeout(deadline)
         if (isLate) return
         try {
@@ -186,7 +187,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
       all.map((node) =>
         attempt(true, () => node.send({ commands }), read, {
           timeoutMs: left,
-          servers: serversOf && noLimit, // health checks work while other updates wait for a node
+          servers: serversOf && noServers, // no limit: health checks work while updates wait for a node
         }).then(
           (result) => ({ node: node.name, result }),
           (error: StoreError) => ({ node: node.name, error }),
@@ -225,9 +226,10 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   }
 
   function end(): void {
-    if (--calls === 0) idle?.()
+    if (--calls === 0) onIdle?.()
   }
 
+  /** Rejects updates from now on, except those of calls in flight, which may still need some. */
   async function close(): Promise<void> {
     closed = calls === 0
     await beforeDeadline(untilIdle())
@@ -239,7 +241,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     while (calls > 0 || inFlight > 0) {
       closed = calls === 0
       const { promise, resolve } = Promise.withResolvers<void>()
-      idle = resolve
+      onIdle = resolve
       await promise
     }
   }

@@ -39,9 +39,9 @@ export interface UserSessionPage {
  * A store of logins, recent sessions and viewed items in Redis.
  *
  * The store checks the type and range of every argument, and the signature and expiry of every token, before
- * it sends anything. Besides the errors documented below, all functions throw a `StoreError`
- * `ONETRIP_INVALID_INPUT`, and with the codes of `run`; those that take a token also
- * `ONETRIP_INVALID_TOKEN` and `ONETRIP_EXPIRED_TOKEN`.
+ * it sends anything. Every function may throw a `StoreError` with `ONETRIP_INVALID_INPUT` or a code of `run`;
+ * with a token also `ONETRIP_INVALID_TOKEN` or `ONETRIP_EXPIRED_TOKEN`. The functions below document only
+ * further errors.
  */
 export interface SessionStore {
   /** The name of the strategy, or of a custom sender. */
@@ -51,7 +51,7 @@ export interface SessionStore {
   /** State of the connection pool; undefined if there is none, as with `naive`. */
   readonly pool: PoolState | undefined
 
-  /** Sessions with ids of other software: for adapters such as that of express-session. */
+  /** Sessions whose ids other software creates: for adapters such as that of express-session. */
   readonly external: ExternalSessions
 
   /**
@@ -59,7 +59,7 @@ export interface SessionStore {
    * trip; up to five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If
    * ending them fails, the login still succeeds, and the next login tries again.
    *
-   * With `from`, the session takes over the data and views of a guest session and ends that one: two to four
+   * With `from`, the session takes over the data and views of a guest session and ends that one: two to five
    * round trips instead of one. If ending it fails, the login still succeeds.
    */
   login(user: string, options?: LoginOptions): Promise<NewSession>
@@ -227,7 +227,7 @@ export interface SessionStore {
   ready(timeoutMs?: number, options?: { readOnly?: boolean }): Promise<void>
 
   /**
-   * Checks whether Redis serves its keys. Returns one entry for each server that holds keys: each primary of a
+   * Checks whether Redis serves the store's keys. Returns one entry for each server that holds keys: each primary of a
    * cluster, otherwise one server. A server that has not replied after `timeoutMs` (default: the deadline) has
    * an `error`.
    *

@@ -11,7 +11,6 @@ import {
   checkLimit,
   checkName,
   checkNumber,
-  checkObject,
   checkOptions,
   checkString,
   checkStrings,
@@ -27,11 +26,11 @@ import { checkRange } from './range.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
 import { createRunner } from './runner.ts'
 import { countAttempts } from './sessions/attempts.ts'
-import { cursorOf, positionOf } from './sessions/cursor.ts'
+import { cursorOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
 import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
-import { MAX_PAGE_SIZE, userSessionLists } from './sessions/user-session-lists.ts'
+import { rangeOf, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import type { SessionStore } from './store-types.ts'
@@ -68,13 +67,13 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const { name, sender } = chooseSender(options)
   const runner = createRunner(sender, { deadlineMs, maxInFlight })
   const { run } = runner
-  const parts = { runner, keys, now, idleSeconds }
+  const context = { runner, keys, now, idleSeconds }
   const clustered = isClustered(options)
   const janitors: Janitor[] = []
-  const janitor = (limits: JanitorOptions = {}): Janitor => {
-    const added = createJanitor({ ...parts, now: () => now() / 1000 }, limits)
-    janitors.push(added)
-    return added
+  const janitor = (janitorOptions: JanitorOptions = {}): Janitor => {
+    const created = createJanitor({ ...context, now: () => now() / 1000 }, janitorOptions)
+    janitors.push(created)
+    return created
   }
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
@@ -103,7 +102,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   const lists = userSessionLists({ runner, keys, now })
-  const records = userRecords({ ...parts, endListed: lists.endAll })
+  const records = userRecords({ ...context, endListed: lists.endAll })
   try {
     checkSlots(options, keys)
     if (options.janitor !== false) janitor(options.janitor).start()
@@ -114,14 +113,14 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   return {
-    ...dataFunctions({ ...parts, tokens, limits }),
-    ...viewFunctions({ ...parts, tokens }),
+    ...dataFunctions({ ...context, tokens, limits }),
+    ...viewFunctions({ ...context, tokens }),
     exportUser: multiStep(records.exportUser),
     eraseUser: multiStep(records.eraseUser),
 
     strategy: name,
     sender: sender.name,
-    external: externalSessions({ ...parts, byId: sessionData({ ...parts, limits }) }),
+    external: externalSessions({ ...context, byId: sessionData({ ...context, limits }) }),
 
     get pool() {
       return runner.state()
@@ -142,7 +141,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       const listed =
         guest === undefined
           ? await run(userSessions.login(keys, { id, user }, now()))
-          : await loginFromGuest(parts, { guest, id, user })
+          : await loginFromGuest(context, { guest, id, user })
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
@@ -200,13 +199,10 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     userSessions: multiStep(async (token, page = {}) => {
       const own = tokens.verify(token)
-      checkObject('page', page)
-      const { limit = MAX_PAGE_SIZE, cursor } = page
-      checkLimit(limit, MAX_PAGE_SIZE)
-      const after = cursor === undefined ? undefined : positionOf(cursor)
+      const range = rangeOf(page)
       const { user } = await checkId(own)
       if (user === null) return { sessions: [] }
-      const { sessions, last } = await lists.page(user, { limit, after })
+      const { sessions, last } = await lists.page(user, range)
       return {
         sessions: sessions
           .filter((session) => !isIdle(session))
@@ -248,15 +244,15 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       checkBoolean('readOnly', readOnly)
       const until = performance.now() + timeoutMs
       await runner.ready(timeoutMs)
-      if (clustered) await untilServed(parts, until)
+      if (clustered) await untilServed(context, until)
       const isPartitioned = clustered || keys.parts().length > 1
-      if (isPartitioned) await checkPartitionsAtStart(parts, { readOnly })
+      if (isPartitioned) await checkPartitionsAtStart(context, { readOnly })
       await warnOfEviction(runner)
     },
 
     async ping(timeoutMs = deadlineMs) {
       checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
-      return await pingNodes({ ...parts, clustered }, timeoutMs)
+      return await pingNodes({ ...context, clustered }, timeoutMs)
     },
 
     async runOnEach({ commands, read, ...update }) {

@@ -95,6 +95,22 @@ test.each(supported)('a client with %j is supported', async (options) => {
   }
 })
 
+test.each(supported)('with %j, batch and pipeline return the same replies', async (options) => {
+  const client = clientForThisTest(options)
+  await server.redis.flushall()
+  await server.redis.hset('hash', { a: 'text', ['__proto__']: 'own' })
+  const [batch, pipeline] = await Promise.all(
+    (['batch', 'pipeline'] as const).map(async (strategy) => {
+      const store = createSessionStore({ client, strategy, tokens, janitor: false })
+      onTestFinished(() => store.close())
+      await store.ready()
+      const commands = [['HGETALL', 'hash'] as const]
+      return await store.run({ commands, readOnly: true, read: (replies) => replies })
+    }),
+  )
+  expect(batch).toEqual(pipeline)
+})
+
 test.each([
   [{ commandTimeout: 1_000 }, 'commandTimeout (the store has its own deadline, deadlineMs)'],
   [{ commandTimeout: 0 }, 'commandTimeout'],

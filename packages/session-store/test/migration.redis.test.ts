@@ -222,6 +222,18 @@ test('a survey reports whether a process serves with the target as home', async 
   expect(await surveyMigration(sides)).toMatchObject({ opened: true })
 })
 
+test.each(['source', 'target'] as const)(
+  'a bridge with the %s as home refuses invalid arguments like a store',
+  async (home) => {
+    const bridge = await world.bridge(home)
+    const { token } = await bridge.loginGuest()
+    const invalid = { code: 'ONETRIP_INVALID_INPUT' }
+    await expect(bridge.userSessions(token, { limit: 0 })).rejects.toMatchObject(invalid)
+    await expect(bridge.userSessions(token, { cursor: 'none' })).rejects.toMatchObject(invalid)
+    await expect(bridge.login('ada', null as never)).rejects.toMatchObject(invalid)
+  },
+)
+
 test('a bridge with an invalid home is refused', () => {
   const side = { store: world.storeOf('to'), keys: to }
   expect(() => bridgeStores({ from: side, to: side, home: 'cluster' as 'target' })).toThrow(

@@ -6,14 +6,16 @@ export class CallError extends Error {
    * @param {number} status 0 without a response.
    * @param {string} code `API_…` or `ONETRIP_…`; empty without a response.
    * @param {string} message
-   * @param {number} [retryAfterMs]
+   * @param {{ retryAfterMs?: number, mayHaveWritten?: boolean }} [details]
    */
-  constructor(status, code, message, retryAfterMs = 0) {
+  constructor(status, code, message, { retryAfterMs = 0, mayHaveWritten = status === 0 } = {}) {
     super(message)
     this.name = 'CallError'
     this.status = status
     this.code = code
     this.retryAfterMs = retryAfterMs
+    /** Whether the API may have executed the request. */
+    this.mayHaveWritten = mayHaveWritten
   }
 
   /** Whether the API answers but Redis does not. */
@@ -85,8 +87,9 @@ async function send(method, path, options) {
   const json = await response.json().catch(() => undefined)
   if (response.ok && json !== undefined) return json
   const { code = '', message = `The API answered with ${response.status}.` } = json ?? {}
-  const seconds = Number(response.headers.get('retry-after'))
-  throw new CallError(response.status, code, sentence(message), seconds * 1000)
+  const mayHaveWritten = json?.mayHaveWritten ?? response.status >= 500
+  const retryAfterMs = 1000 * Number(response.headers.get('retry-after'))
+  throw new CallError(response.status, code, sentence(message), { retryAfterMs, mayHaveWritten })
 }
 
 /**

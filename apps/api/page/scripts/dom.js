@@ -62,6 +62,38 @@ export function notice(element, text) {
   element.hidden = text === ''
 }
 
+/**
+ * Makes a button ignore clicks, or accept them again. Unlike `disabled`, it keeps the focus.
+ *
+ * @param {HTMLButtonElement} button
+ * @param {boolean} isBlocked
+ */
+export function block(button, isBlocked) {
+  if (isBlocked) button.setAttribute('aria-disabled', 'true')
+  else button.removeAttribute('aria-disabled')
+}
+
+/**
+ * Enables a button, and the button in the header of the page that scrolls to its section and does the same.
+ *
+ * @param {HTMLButtonElement} button
+ * @param {{ hero: string, section: string }} ids
+ * @param {() => void} run Not called while the button is blocked.
+ */
+export function startButton(button, { hero: heroId, section }, run) {
+  const hero = byId(heroId, HTMLButtonElement)
+  const runUnlessBlocked = () => {
+    if (button.getAttribute('aria-disabled') !== 'true') run()
+  }
+  button.addEventListener('click', runUnlessBlocked)
+  hero.addEventListener('click', () => {
+    byId(section, HTMLElement).scrollIntoView()
+    runUnlessBlocked()
+  })
+  button.disabled = false
+  hero.disabled = false
+}
+
 /** @type {WeakMap<Element, Map<string, HTMLElement>>} */
 const rowsOf = new WeakMap()
 

@@ -31,7 +31,7 @@ async function startDemo(waitMs = 1_000) {
   }
   notice(byId('no-race', HTMLElement), demo.race === null ? sentence(demo.why) : '')
   if (demo.race === null) {
-    setTimeout(startDemo, 15_000) // another instance may answer next time
+    setTimeout(startDemo, 15_000) // another instance, with a demo service, may answer next time
     return
   }
   startSettings(demo.race)

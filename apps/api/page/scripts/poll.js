@@ -14,7 +14,6 @@ export function poll(task, everyMs) {
   let failures = 0
   let busy = false
   let again = false
-  let stopped = false
 
   const attempt = async () => {
     try {
@@ -31,26 +30,21 @@ export function poll(task, everyMs) {
   /** Runs the task now; if it is running, once more afterwards. */
   const refresh = async () => {
     if (busy) again = true
-    if (busy || stopped || document.hidden) return
+    if (busy || document.hidden) return
     clearTimeout(timer)
     busy = true
     let waitMs = everyMs
     do {
       again = false
       waitMs = await attempt()
-    } while (again && failures === 0 && !stopped)
+    } while (again && failures === 0)
     busy = false
-    if (!stopped) timer = setTimeout(refresh, waitMs)
+    timer = setTimeout(refresh, waitMs)
   }
-  const onVisible = () => void (document.hidden ? clearTimeout(timer) : refresh())
-  document.addEventListener('visibilitychange', onVisible)
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) clearTimeout(timer)
+    else void refresh()
+  })
   void refresh()
-  return {
-    refresh,
-    stop() {
-      stopped = true
-      clearTimeout(timer)
-      document.removeEventListener('visibilitychange', onVisible)
-    },
-  }
+  return { refresh }
 }

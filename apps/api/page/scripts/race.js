@@ -1,6 +1,6 @@
 import { call, messageFor } from './api.js'
 import { createChart } from './chart.js'
-import { announce, byId, notice, setText } from './dom.js'
+import { announce, block, byId, notice, setText, startButton } from './dom.js'
 import { listen } from './events.js'
 import { figure } from './format.js'
 import { after, eventNames, initialState, laneOf, linesOf } from './race-state.js'
@@ -44,14 +44,18 @@ const counters = {
   errors: ({ errors }) => figure(errors),
 }
 
-/** @param {string} selector @param {string} text @param {ParentNode} parent */
+/** @param {ParentNode} parent @param {string} selector @param {string} text */
 function show(parent, selector, text) {
   const element = parent.querySelector(selector)
   if (element) setText(element, text)
 }
 
-/** @param {Element} card @param {Lane} lane @param {number} most */
-function showCard(card, { strategy, isOnTurn, requestsPerSecond, range, p50Ms, p99Ms }, most) {
+/**
+ * @param {Element} card
+ * @param {Lane} lane
+ * @param {number} highest The higher `requestsPerSecond` of both lanes.
+ */
+function showCard(card, { strategy, isOnTurn, requestsPerSecond, range, p50Ms, p99Ms }, highest) {
   const name = strategy ?? ''
   card.className = `card lane strategy-${name}${isOnTurn ? ' on-turn' : ''}`
   show(card, '.strategy', name)
@@ -62,7 +66,7 @@ function showCard(card, { strategy, isOnTurn, requestsPerSecond, range, p50Ms, p
   show(card, '.p99', p99Ms === null ? '–' : `${figure(p99Ms)} ms`)
   const bar = card.querySelector('.bar')
   if (bar instanceof HTMLElement)
-    bar.style.inlineSize = `${(100 * (requestsPerSecond ?? 0)) / most}%`
+    bar.style.inlineSize = `${(100 * (requestsPerSecond ?? 0)) / highest}%`
 }
 
 /** @param {Lane} lane @param {0 | 1} index */
@@ -95,10 +99,10 @@ function draw() {
     { ...first, strategy: lanes[0] },
     { ...second, strategy: lanes[1] },
   ]
-  const most = Math.max(1, ...shown.map(({ requestsPerSecond }) => requestsPerSecond ?? 0))
+  const highest = Math.max(1, ...shown.map(({ requestsPerSecond }) => requestsPerSecond ?? 0))
   shown.forEach((lane, index) => {
     const card = cards[index]
-    if (card) showCard(card, lane, most)
+    if (card) showCard(card, lane, highest)
     showColumn(lane, index === 0 ? 0 : 1)
   })
   for (const name of document.querySelectorAll('.legend .lane')) {
@@ -158,8 +162,7 @@ function showResult(done) {
 
 /** @param {boolean} isBusy */
 function setBusy(isBusy) {
-  if (isBusy) button.setAttribute('aria-disabled', 'true')
-  else button.removeAttribute('aria-disabled')
+  block(button, isBusy)
   setText(
     button,
     isBusy ? 'Race in progress' : state.phase === 'idle' ? 'Start the race' : 'Race again',
@@ -196,15 +199,7 @@ async function start() {
 
 /** Called if `GET /demo` reports a race. */
 export function startRace() {
-  const startUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || start())
-  const hero = byId('hero-race', HTMLButtonElement)
-  button.addEventListener('click', startUnlessBusy)
-  hero.addEventListener('click', () => {
-    byId('race', HTMLElement).scrollIntoView()
-    startUnlessBusy()
-  })
-  button.disabled = false
-  hero.disabled = false
+  startButton(button, { hero: 'hero-race', section: 'race' }, () => void start())
   onSettings(() => {
     if (state.phase === 'idle') draw()
   })

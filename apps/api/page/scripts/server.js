@@ -7,12 +7,12 @@ const EVERY_MS = 3_000
 
 /** Text by element id, from the response of `GET /demo/server`. @type {Record<string, (server: any) => string>} */
 const facts = {
-  'server-nodes': ({ topology, nodes, unavailable }) =>
-    topology === 'single'
-      ? 'one server'
-      : topology === 'sentinel'
-        ? `${nodes[0]}, primary by Redis Sentinel`
-        : `cluster, ${figure(nodes.length)} primaries${unavailable.length > 0 ? `, no answer from ${unavailable.join(', ')}` : ''}`,
+  'server-nodes': ({ topology, nodes, unavailable }) => {
+    if (topology === 'single') return 'one server'
+    if (topology === 'sentinel') return `${nodes[0]}, primary by Redis Sentinel`
+    const down = unavailable.length > 0 ? `, no answer from ${unavailable.join(', ')}` : ''
+    return `cluster, ${figure(nodes.length)} primaries${down}`
+  },
   'server-build': ({ build, version }) => `${version}, ${build ?? 'not built by Onetrip'}`,
   'server-threads': ({ ioThreads }) => (ioThreads > 1 ? figure(ioThreads) : 'off'),
   'server-clients': ({ connectedClients }) => figure(connectedClients),

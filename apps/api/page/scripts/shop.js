@@ -52,6 +52,9 @@ function showItems() {
   )
 }
 
+/** Attempts to record a view. */
+const MAX_ATTEMPTS = 5
+
 /** Records a view. Retries use the same idempotency key, so that the view counts once. @param {string} item */
 async function view(item) {
   if (!isLoggedIn()) {
@@ -63,6 +66,7 @@ async function view(item) {
   const key = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join(
     '-',
   )
+  let mayBeCounted = false
   for (let attempt = 1; isLoggedIn(); attempt++) {
     try {
       const { views: count } = await callAsUser('POST', '/views', {
@@ -77,10 +81,12 @@ async function view(item) {
       lists.refresh()
       return
     } catch (error) {
-      const mayRetry = error instanceof CallError && (error.status === 0 || error.status === 503)
       if (!isLoggedIn()) return
-      if (!mayRetry || attempt === 5) {
-        notice(problem, `The view of the ${item} was not counted. ${messageFor(error)}`)
+      const mayRetry = error instanceof CallError && (error.status === 0 || error.status === 503)
+      mayBeCounted ||= !(error instanceof CallError) || error.mayHaveWritten
+      if (!mayRetry || attempt === MAX_ATTEMPTS) {
+        const result = mayBeCounted ? 'may have been counted' : 'was not counted'
+        notice(problem, `The view of the ${item} ${result}. ${messageFor(error)}`)
         return
       }
       notice(problem, `The view of the ${item} failed; retrying.`)
@@ -101,7 +107,7 @@ function flash(item) {
 
 /** @param {{ item: string, views: number }[]} popular */
 function showPopular(popular) {
-  const most = popular[0]?.views ?? 1
+  const highest = popular[0]?.views ?? 1
   showList(
     byId('popular', HTMLElement),
     popular.slice(0, POPULAR_SHOWN),
@@ -117,7 +123,8 @@ function showPopular(popular) {
     (row, { views: count }) => {
       const [, text, bar] = row.children
       if (text) setText(text, counted(count, 'view'))
-      if (bar instanceof HTMLElement) bar.style.inlineSize = `${Math.max(1, (100 * count) / most)}%`
+      if (bar instanceof HTMLElement)
+        bar.style.inlineSize = `${Math.max(1, (100 * count) / highest)}%`
     },
   )
   byId('popular-empty', HTMLElement).hidden = popular.length > 0

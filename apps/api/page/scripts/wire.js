@@ -1,5 +1,5 @@
 import { call, messageFor } from './api.js'
-import { announce, byId, create, createSvg, notice, setText } from './dom.js'
+import { announce, block, byId, create, createSvg, notice, setText, startButton } from './dom.js'
 import { duration } from './format.js'
 import { onRace } from './race.js'
 import { distanceOf, onSettings, settings } from './settings.js'
@@ -192,17 +192,11 @@ function play() {
   }
 }
 
-/** @param {boolean} isBlocked */
-function block(isBlocked) {
-  if (isBlocked) button.setAttribute('aria-disabled', 'true')
-  else button.removeAttribute('aria-disabled')
-}
-
 let isRaceRunning = false
 
 async function send() {
   const { lanes, distanceMs } = settings()
-  block(true)
+  block(button, true)
   button.textContent = 'Sending…'
   notice(problem, '')
   try {
@@ -221,22 +215,14 @@ async function send() {
   } catch (error) {
     notice(problem, messageFor(error))
   } finally {
-    block(isRaceRunning)
+    block(button, isRaceRunning)
     button.textContent = shown.length > 0 ? 'Send again' : 'Send one page view'
   }
 }
 
 /** Called if `GET /demo` reports a race. */
 export function startWire() {
-  const sendUnlessBusy = () => void (button.getAttribute('aria-disabled') === 'true' || send())
-  const hero = byId('hero-wire', HTMLButtonElement)
-  button.addEventListener('click', sendUnlessBusy)
-  hero.addEventListener('click', () => {
-    byId('wire', HTMLElement).scrollIntoView()
-    sendUnlessBusy()
-  })
-  button.disabled = false
-  hero.disabled = false
+  startButton(button, { hero: 'hero-wire', section: 'wire' }, () => void send())
   const showNote = () => {
     const { lanes, distanceMs } = settings()
     setText(
@@ -248,7 +234,7 @@ export function startWire() {
   }
   onSettings(showNote)
   onRace((isRunning) => {
-    if (isRunning !== isRaceRunning) block(isRunning)
+    if (isRunning !== isRaceRunning) block(button, isRunning)
     isRaceRunning = isRunning
     showNote()
   })

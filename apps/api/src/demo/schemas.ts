@@ -1,10 +1,7 @@
 import { type StrategyName, strategyNames } from '@onetrip/session-store'
-import { type TProperties, type TSchema, Type } from 'typebox'
-
-const Exactly = <Properties extends TProperties>(
-  properties: Properties,
-  options: { description?: string; examples?: unknown[] } = {},
-) => Type.Object(properties, { additionalProperties: false, ...options })
+import { type TSchema, Type } from 'typebox'
+import type { Topology } from '../redis-location.ts'
+import { Exactly } from '../schemas.ts'
 
 const Strategy = Type.Unsafe<StrategyName>({ type: 'string', enum: [...strategyNames] })
 
@@ -140,14 +137,9 @@ export const Wires = Exactly(
 
 const Count = Type.Integer()
 
-const Topology = Type.Unsafe<'single' | 'cluster' | 'sentinel'>({
-  type: 'string',
-  enum: ['single', 'cluster', 'sentinel'],
-})
-
 export const Server = Exactly(
   {
-    topology: Topology,
+    topology: Type.Unsafe<Topology>({ type: 'string', enum: ['single', 'cluster', 'sentinel'] }),
     nodes: Type.Array(Type.String(), {
       description: 'host:port or socket path of each server that holds keys',
     }),

@@ -1,32 +1,14 @@
 import { parseInfo, type SessionStore } from '@onetrip/session-store'
+import type { Static } from 'typebox'
 import type { Topology } from '../redis-location.ts'
+import type { Server } from './schemas.ts'
 
-/** Data about the Redis server for the demo page. With a cluster: sums over its primaries. */
-export interface ServerFacts {
-  topology: Topology
-  /** `host:port` or socket path of each server that holds keys. */
-  nodes: string[]
-  /** Nodes that did not answer. */
-  unavailable: string[]
-  /** Build of the first server, such as `patched-ce8d76da85e6`; null if not built by Onetrip. */
-  build: string | null
-  version: string
-  /** Threads of the first server that read and write sockets, including the main thread. */
-  ioThreads: number
-  connectedClients: number
-  /** Measured by Redis over the last seconds. */
-  commandsPerSecond: number
-  totalConnectionsReceived: number
-  /** Bytes. */
-  usedMemory: number
-  /** Uptime of the server that started last. */
-  uptimeSeconds: number
-}
+type ServerFacts = Static<typeof Server>
 
 const SECTIONS = ['server', 'clients', 'memory', 'stats', 'threads']
 const CACHE_MS = 1_000
 
-/** Reads the data with INFO. Calls within one second share a result. Rejects if no server answers. */
+/** Reads data about the Redis server with INFO. Calls within one second share a result. Rejects if no server answers. */
 export function serverFacts(store: SessionStore, topology: Topology): () => Promise<ServerFacts> {
   let readAt = Number.NEGATIVE_INFINITY
   let facts: Promise<ServerFacts>

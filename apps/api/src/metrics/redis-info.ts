@@ -21,22 +21,17 @@ interface Field {
 
 /** Value of a numeric field; undefined if it is absent or not a number. */
 const number = (field: string) => (info: RedisInfo) => finite(Number(info.get(field) ?? Number.NaN))
-const is =
-  (word: string) =>
-  (field: string) =>
-  (info: RedisInfo): number | undefined =>
-    info.has(field) ? Number(info.get(field) === word) : undefined
-const isOk = is('ok')
 const finite = (value: number) => (Number.isFinite(value) ? value : undefined)
+/** 1 if the field has this value, 0 if it has another one; undefined if it is absent. */
+const is = (field: string, word: string) => (info: RedisInfo) =>
+  info.has(field) ? Number(info.get(field) === word) : undefined
 
-const gauge = (name: string, help: string, value: Field['value']): Field => ({
-  ...{ name, help, value },
-  kind: Gauge,
-})
-const counter = (name: string, help: string, value: Field['value']): Field => ({
-  ...{ name: `${name}_total`, help, value },
-  kind: Counter,
-})
+const gauge = (name: string, help: string, value: Field['value']): Field => {
+  return { name, help, value, kind: Gauge }
+}
+const counter = (name: string, help: string, value: Field['value']): Field => {
+  return { name: `${name}_total`, help, value, kind: Counter }
+}
 
 const fields: readonly Field[] = [
   gauge('connected_clients', 'Connections to Redis', number('connected_clients')),
@@ -79,20 +74,24 @@ const fields: readonly Field[] = [
     'Largest recent output buffer of a client',
     number('client_recent_max_output_buffer'),
   ),
-  gauge('primary', '1: primary; 0: replica', is('master')('role')),
+  gauge('primary', '1: primary; 0: replica', is('role', 'master')),
   gauge('connected_replicas', 'Connected replicas', number('connected_slaves')),
   gauge(
     'replication_link_up',
     'Replicas only: 1: connected to the primary',
-    is('up')('master_link_status'),
+    is('master_link_status', 'up'),
   ),
-  gauge('rdb_last_save_ok', '1: the last RDB snapshot succeeded', isOk('rdb_last_bgsave_status')),
+  gauge(
+    'rdb_last_save_ok',
+    '1: the last RDB snapshot succeeded',
+    is('rdb_last_bgsave_status', 'ok'),
+  ),
   gauge('aof_enabled', '1: the append-only file is enabled', number('aof_enabled')),
-  gauge('aof_last_write_ok', '1: the last AOF write succeeded', isOk('aof_last_write_status')),
+  gauge('aof_last_write_ok', '1: the last AOF write succeeded', is('aof_last_write_status', 'ok')),
   gauge(
     'aof_last_rewrite_ok',
     '1: the last AOF rewrite succeeded',
-    isOk('aof_last_bgrewrite_status'),
+    is('aof_last_bgrewrite_status', 'ok'),
   ),
 ]
 

@@ -4,7 +4,7 @@ import type { RedisLocation } from '../redis-location.ts'
 import { redisMetrics } from './redis-info.ts'
 import { pollNode, type RedisNode, type RedisNodeOptions } from './redis-node.ts'
 
-export interface RedisPollerOptions
+interface RedisPollerOptions
   extends Pick<RedisNodeOptions, 'intervalSeconds' | 'deadlineMs' | 'log'> {
   /** One location; two during a migration. */
   locations: readonly RedisLocation[]

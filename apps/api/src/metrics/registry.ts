@@ -15,7 +15,7 @@ export function createRegistry(): Registry {
     name: 'onetrip_event_loop_active_seconds_total',
     help: 'Time that event loops were not idle. Rate per process: 0 is idle, 1 is saturated',
     registers: [registry],
-    // A counter: two scrapers would disturb each other with the utilization since the last scrape.
+    // A counter, because a utilization since the last scrape would be wrong with two scrapers.
     collect() {
       this.reset()
       this.inc(performance.eventLoopUtilization().active / 1000)

@@ -12,6 +12,7 @@ import {
 } from '@onetrip/session-store'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { loadConfig } from '../config.ts'
+import { messageWithCause } from '../error-message.ts'
 import { redisLocation } from '../redis-location.ts'
 import { targetSide } from './stores.ts'
 
@@ -106,7 +107,9 @@ function configOf({ from, to, partitions }: Flags) {
     ...(partitions !== undefined && { REDIS_PARTITIONS: partitions }),
     REDIS_MIGRATE_HOME: 'target',
     // Ignore the settings of an API that uses only the target, as at the end of a migration.
-    ...{ REDIS_CLUSTER: '', REDIS_USERNAME: '', REDIS_TLS: 'false' },
+    REDIS_CLUSTER: '',
+    REDIS_USERNAME: '',
+    REDIS_TLS: 'false',
     // A random secret: this program neither issues nor verifies tokens.
     SESSION_SECRETS: randomBytes(32).toString('hex'),
     SESSION_SECRETS_FILE: '',
@@ -178,14 +181,11 @@ async function move(
 }
 
 function errorText(error: unknown): string {
-  const { message, cause } = error as Error
-  const reason =
-    cause instanceof Error ? ` (${cause.message || (cause as { code?: string }).code})` : ''
   const retry =
     error instanceof StoreError && error.statusCode === 503
       ? '\nNo session or view was lost. Run the same command again to continue.'
       : ''
-  return `${message}${reason}${retry}`
+  return `${messageWithCause(error)}${retry}`
 }
 
 const stop = new AbortController()

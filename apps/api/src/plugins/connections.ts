@@ -7,8 +7,8 @@ import type { Limits } from '../limits.ts'
 
 interface Connection {
   /**
-   * In flight: not yet handed to the operating system. Node sends them in order. An array is faster than a
-   * set here, because usually there is one.
+   * Those not yet handed to the operating system, in the order of their requests. Usually there is one, so an
+   * array is faster than a set.
    */
   readonly responses: ServerResponse[]
   /** Bytes that the operating system had accepted at the last check. */
@@ -36,8 +36,8 @@ function bytesAccepted(socket: Socket): number {
  * Protects the process from clients that do not read their responses: they cannot hold a connection or
  * memory, or delay a shutdown.
  *
- * - Requests above `pipelinedRequests` in flight on one connection are rejected with 429. Node limits the
- *   bytes of queued responses: above it, Node stops reading from the connection.
+ * - Requests above `pipelinedRequests` in flight on one connection are rejected with 429. Node itself stops
+ *   reading from a connection with too many bytes of queued responses.
  * - A connection is closed if its responses made no progress for `stalledMs`. The socket timeout cannot be
  *   used, because reading a request restarts it.
  * - During shutdown, the remaining connections are closed `flushMs` after the last request was answered.
@@ -48,7 +48,7 @@ export const connectionsPlugin = fp<Limits>(
     const connections = new Map<Socket, Connection>()
     app.server.on('connection', (socket: Socket) => {
       connections.set(socket, { responses: [], accepted: -1 })
-      // Appended, it would keep the garbage of requests until a full collection (docs/other-clients.md).
+      // Not `on`: with it, V8 would keep each request until a full garbage collection (docs/other-clients.md).
       socket.prependListener('close', () => connections.delete(socket))
     })
 

@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** Transport of the store's connections: `tcp`, `tls` or `unix`. */
   transport: string
   /** `single`, `cluster` or `sentinel`. */
@@ -32,7 +32,9 @@ export const metricsPlugin = fp<MetricsOptions>(
       registers: [registry],
     }).set(
       {
-        ...{ strategy: app.store.strategy, transport, topology },
+        strategy: app.store.strategy,
+        transport,
+        topology,
         ...(settings && { workers: settings.workers, pool_size: settings.poolSize }),
       },
       1,

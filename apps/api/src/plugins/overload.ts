@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../errors.ts'
 
-export interface OverloadOptions {
+interface OverloadOptions {
   /** Event loop delay above which requests are rejected, in milliseconds. 0: no limit. */
   maxEventLoopDelayMs: number
 }

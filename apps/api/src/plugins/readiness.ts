@@ -19,7 +19,7 @@ interface Readiness {
   stop(): void
 }
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   /** How long an idle connection stays open during shutdown, in milliseconds; see `Limits`. */
   leaveMs: number
 }
@@ -36,7 +36,7 @@ export const readinessPlugin = fp<ReadinessOptions>(
     let stopping = false
     const stop = () => {
       stopping = true
-      // Node counts from now on: the next response of each connection has `connection: close`.
+      // From now on, the next response of each connection has `connection: close`.
       app.server.maxRequestsPerSocket = 1
     }
     app.decorate('readiness', {

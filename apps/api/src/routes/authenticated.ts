@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-export interface AuthenticatedRoutesOptions {
+interface AuthenticatedRoutesOptions {
   /** Routes of the application. The session of each request is checked first, in one round trip. */
   routes: FastifyPluginAsyncTypebox | undefined
   /** See `Limits`. */

@@ -8,7 +8,7 @@ import { serverFacts } from '../demo/server-facts.ts'
 import { DemoService } from '../demo/service.ts'
 import type { Topology } from '../redis-location.ts'
 
-export interface DemoOptions {
+interface DemoOptions {
   /** Unix socket of the demo service; empty: no race. */
   socket: string
   authenticator: Authenticator

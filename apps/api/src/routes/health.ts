@@ -3,12 +3,13 @@ import type { NodeState, SessionStore } from '@onetrip/session-store'
 import fp from 'fastify-plugin'
 import { Type } from 'typebox'
 import { ApiError } from '../errors.ts'
+import { Exactly } from '../schemas.ts'
 
-const Alive = Type.Object(
+const Alive = Exactly(
   { status: Type.Literal('ok') },
-  { additionalProperties: false, description: 'Alive', examples: [{ status: 'ok' }] },
+  { description: 'Alive', examples: [{ status: 'ok' }] },
 )
-const Ready = Type.Object(
+const Ready = Exactly(
   {
     status: Type.Unsafe<'ready' | 'degraded'>({ type: 'string', enum: ['ready', 'degraded'] }),
     strategy: Type.String(),
@@ -23,7 +24,6 @@ const Ready = Type.Object(
     ),
   },
   {
-    additionalProperties: false,
     description:
       'Ready for requests. degraded: requests for some of the sessions and items get 503',
     examples: [
@@ -32,17 +32,14 @@ const Ready = Type.Object(
     ],
   },
 )
-const Exclusion = Type.Object(
-  {
-    exclude: Type.Optional(
-      Type.Literal('redis', {
-        description:
-          'Do not check Redis. For load balancers whose instances share one Redis: an outage of it should not remove all of them',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const Exclusion = Exactly({
+  exclude: Type.Optional(
+    Type.Literal('redis', {
+      description:
+        'Do not check Redis. For load balancers whose instances share one Redis: an outage of it should not remove all of them',
+    }),
+  ),
+})
 
 /** Shorter than the timeout of a probe (Kubernetes: 1 s by default). */
 const PING_TIMEOUT_MS = 900
@@ -90,7 +87,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-/** Concurrent probes share one PING, whose timeout is shorter than that of a probe. */
+/** Concurrent probes share one check of Redis. */
 function sharedPing(store: SessionStore): () => Promise<NodeState[]> {
   let ping: Promise<NodeState[]> | undefined
   return () => {

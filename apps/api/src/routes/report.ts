@@ -26,6 +26,7 @@ const PAGES = 'report'
 
 /** `GET /report`: index of the latest measurements; `GET /report/http.html`: the page of an experiment. */
 export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app, { file }) => {
+  // Adds reply.sendFile and no routes. The root is required, but each call below names its folder.
   await app.register(fastifyStatic, { root: import.meta.dirname, serve: false })
 
   async function send(reply: FastifyReply, path: string) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /** Parameters of a Bloom filter. The bits themselves are in Redis. */
-export interface BloomFilter {
+interface BloomFilter {
   readonly bits: number
   /** Bits that are set for each member. */
   readonly hashes: number

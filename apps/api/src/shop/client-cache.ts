@@ -1,5 +1,8 @@
-import type { Invalidations, InvalidationsOptions } from './invalidations.ts'
-import { watchInvalidations } from './invalidations.ts'
+import {
+  type Invalidations,
+  type InvalidationsOptions,
+  watchInvalidations,
+} from './invalidations.ts'
 
 /** hit: from the cache; miss: from Redis; bypass: from Redis, because the cache may be stale or is off. */
 export type CacheRead = 'hit' | 'miss' | 'bypass'
@@ -13,7 +16,7 @@ export interface ClientCacheOptions<Value>
   onRead?(result: CacheRead): void
 }
 
-export interface ClientCache<Value> {
+interface ClientCache<Value> {
   /**
    * Returns the value of a key. It is stale by at most `checkEveryMs` plus `deadlineMs`, and usually only by
    * the latency of a message from Redis. Do not modify it: callers share it. The first call opens the

@@ -13,7 +13,7 @@ import { writeBehind } from './write-behind.ts'
 // Risk features of a user, from earlier logins. Read through a local cache, written with write-behind.
 
 /** Data about a user's logins. */
-export interface Features {
+interface Features {
   logins: number
   /** Milliseconds since 1970; null: no login yet. */
   lastLoginAt: number | null
@@ -75,7 +75,7 @@ function addLogins(changes: ReadonlyMap<string, Logins>): Update<void> {
   }
 }
 
-/** Why a login is unusual compared with earlier ones. Empty: it is not. */
+/** Why a login is unusual compared with earlier ones; empty if it is not. */
 export function loginReasons(
   { logins, lastLoginAt, network }: Omit<Features, 'reasons'>,
   login: { network: string; now: number },
@@ -138,7 +138,12 @@ export const riskPlugin = fp<RiskOptions>(
     let rejected = false
     const metrics = riskMetrics(app, () => cache.entries)
     const cache = clientCache<Features>({
-      ...{ url, tls, sentinel, deadlineMs, prefix: RISK_KEYS, checkEveryMs: CHECK_EVERY_MS },
+      url,
+      tls,
+      sentinel,
+      deadlineMs,
+      prefix: RISK_KEYS,
+      checkEveryMs: CHECK_EVERY_MS,
       maxEntries: cacheEntries,
       read: (key) => store.run(readFeatures(key)),
       onRead: metrics.read,
@@ -148,7 +153,10 @@ export const riskPlugin = fp<RiskOptions>(
       },
     })
     const writes = writeBehind<Logins>({
-      ...{ store, update: addLogins, intervalMs: writeEveryMs, maxPending: MAX_PENDING },
+      store,
+      update: addLogins,
+      intervalMs: writeEveryMs,
+      maxPending: MAX_PENDING,
       merge: (older, newer) => ({ ...newer, count: older.count + newer.count }),
       onResult: metrics.written,
     })

@@ -26,7 +26,7 @@ function refusal([left, boughtAt]: readonly Reply[]): Outcome | undefined {
 
 /**
  * Reads the number of items left, then decrements it: two round trips. Do not use it: concurrent buyers can
- * all see the last item and all get it, so it oversells.
+ * all see and get the last item, so it oversells.
  */
 export const buyNaively =
   (store: Runs): Buy =>
@@ -40,9 +40,9 @@ export const buyNaively =
   }
 
 /**
- * Decrements first, and increments again if none was left or the user has one: one to five round trips. Never
- * oversells. If the process or Redis dies after the decrement, one item is lost: no user has it or can buy
- * it. `setStock` with the same number repairs that.
+ * Decrements first, and increments again if none was left or the user has one. A purchase takes three round trips, a
+ * refusal one to five. Never oversells. If the process or Redis dies after the decrement, one item is lost: no user has
+ * it or can buy it. `setStock` with the same number repairs that.
  */
 export const buyCompensated =
   (store: Runs): Buy =>
@@ -65,7 +65,7 @@ export const buyCompensated =
 const MAX_ATTEMPTS = 100
 
 /** Includes the address of Redis; a cluster is not supported. */
-export interface OptimisticOptions extends ServerLocation {
+interface OptimisticOptions extends ServerLocation {
   /** Number of connections, each with one purchase at a time. Default 8. */
   connections?: number
   /**
@@ -74,7 +74,7 @@ export interface OptimisticOptions extends ServerLocation {
   deadlineMs: number
 }
 
-export interface SaleMethod {
+interface SaleMethod {
   readonly buy: Buy
   /** Closes the connections of this method, if it has any. */
   close(): void
@@ -148,7 +148,7 @@ export function optimisticSale(options: OptimisticOptions): SaleMethod {
 
 type Connection = ReturnType<typeof longLivedConnection>
 
-/** Returns undefined if another purchase was faster. */
+/** One attempt. Returns undefined if another purchase changed the sale meanwhile. */
 async function attempt(redis: Connection, item: string, user: string) {
   const key = shopKeys.sale(item)
   await redis.watch(key)

@@ -34,12 +34,12 @@ export type Buy = (item: string, user: string) => Promise<Outcome>
  * now.
  */
 const BUY = `
-local left = tonumber(redis.call('HGET', KEYS[1], ''))
+local left = tonumber(redis.call('HGET', KEYS[1], '${LEFT}'))
 if not left then return end
 local at = redis.call('HGET', KEYS[1], ARGV[1])
 if at or left < 1 then return { at, left, 0 } end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return { ARGV[2], redis.call('HINCRBY', KEYS[1], '', -1), 1 }`
+return { ARGV[2], redis.call('HINCRBY', KEYS[1], '${LEFT}', -1), 1 }`
 
 /**
  * Sells a piece in one round trip. Never oversells; a buyer gets at most one. Idempotent: a retry returns the
@@ -73,9 +73,9 @@ interface Sale {
 
 /** KEYS: sale. ARGV: pieces, expiry in seconds. Returns pieces left and sold. */
 const STOCK = `
-local sold = redis.call('HLEN', KEYS[1]) - redis.call('HEXISTS', KEYS[1], '')
+local sold = redis.call('HLEN', KEYS[1]) - redis.call('HEXISTS', KEYS[1], '${LEFT}')
 local left = math.max(0, ARGV[1] - sold)
-redis.call('HSET', KEYS[1], '', left)
+redis.call('HSET', KEYS[1], '${LEFT}', left)
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 return { left, sold }`
 

@@ -1,8 +1,6 @@
 import { NAME_PATTERN } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
-import { Exactly, limitOf, Name, Time } from '../schemas.ts'
-
-const NOW = 1_795_255_200_250
+import { Exactly, limitOf, Name, NextCursor, NOW, Time } from '../schemas.ts'
 
 export const ItemParams = Type.Object({ item: Name })
 
@@ -41,25 +39,19 @@ export const FeedPosition = Exactly(
   { description: 'Number of the entry in the feed of all users', examples: [{ id: 17 }] },
 )
 
-export const FeedPage = Type.Object(
+export const FeedPage = Exactly(
   {
     entries: Type.Array(
-      Type.Object(
-        {
-          id: Type.Integer({ description: 'Number in this feed' }),
-          user: Name,
-          text: Text,
-          postedAt: Time,
-        },
-        { additionalProperties: false },
-      ),
+      Exactly({
+        id: Type.Integer({ description: 'Number in this feed' }),
+        user: Name,
+        text: Text,
+        postedAt: Time,
+      }),
     ),
-    nextCursor: Type.Optional(
-      Type.String({ description: 'Cursor of the next page; absent on the last page' }),
-    ),
+    nextCursor: NextCursor,
   },
   {
-    additionalProperties: false,
     description: 'A page of a feed, newest entry first',
     examples: [
       {
@@ -71,18 +63,15 @@ export const FeedPage = Type.Object(
 )
 
 export const feedQuery = (defaultLimit: number) =>
-  Type.Object(
-    {
-      limit: limitOf(defaultLimit),
-      cursor: Type.Optional(
-        Type.String({
-          pattern: '^[1-9][0-9]{0,14}$',
-          description: 'The nextCursor of the previous page',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  )
+  Exactly({
+    limit: limitOf(defaultLimit),
+    cursor: Type.Optional(
+      Type.String({
+        pattern: '^[1-9][0-9]{0,14}$',
+        description: 'The nextCursor of the previous page',
+      }),
+    ),
+  })
 
 const ViewerCount = Type.Integer({ description: 'Estimated number of users' })
 

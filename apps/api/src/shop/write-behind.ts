@@ -14,7 +14,7 @@ export interface WriteBehindOptions<Change> {
   onResult?(result: 'written' | 'dropped', keys: number): void
 }
 
-export interface WriteBehind<Change> {
+interface WriteBehind<Change> {
   /** Adds a change without waiting for the write. */
   add(key: string, change: Change): void
   /** Writes the pending changes now. */
@@ -30,7 +30,7 @@ const MAX_KEYS = 500
  * Write-behind: collects the changes of an interval, merges those of the same key, and writes them in one
  * round trip.
  *
- * A crash loses the changes of one interval. A failed write is retried only if it was certainly not sent;
+ * A crash loses the changes of one interval. A failed write is retried only if it certainly wrote nothing;
  * otherwise its changes are dropped, because Redis may have executed them.
  */
 export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteBehind<Change> {
@@ -72,8 +72,8 @@ export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteB
         await store.run(update(new Map(part)))
         onResult('written', part.length)
       } catch (error) {
-        const notSent = error instanceof StoreError && !error.mayHaveWritten && !closed
-        if (notSent) putBack(part)
+        const wroteNothing = error instanceof StoreError && !error.mayHaveWritten
+        if (wroteNothing && !closed) putBack(part)
         else onResult('dropped', part.length)
       }
     }

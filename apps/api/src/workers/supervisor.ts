@@ -7,7 +7,7 @@ import { MergedMetrics } from './merged-metrics.ts'
 import { NUMBER_VARIABLE, type ToPrimary, type ToWorker } from './messages.ts'
 import { type PrimaryMetrics, primaryMetrics } from './primary-metrics.ts'
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   /** Number of workers to keep running. */
   workers: number
   /** How long workers may take to exit before they are killed, in milliseconds. */

@@ -28,6 +28,28 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     await expect.poll(() => demo.rows('Recently seen')).toContainEqual(like(/^ada/))
   })
 
+  test('a view whose responses are lost is not reported as not counted', async () => {
+    const before = async (page: Page) => {
+      await page.clock.install()
+      await page.route(`${stack.url}/views`, async (route) => {
+        await route.fetch() // the API counts the view
+        await route.abort()
+      })
+    }
+    const demo = await browser.open(stack.url, { before, expected: /net::ERR_FAILED/ })
+    await demo.logIn('margaret')
+    await demo.loggedInAs('margaret').waitFor()
+    await demo.item('guitar').click()
+    const problem = demo.region('The shop').getByRole('alert').filter({ hasText: 'guitar' })
+    await expect
+      .poll(async () => {
+        await demo.page.clock.fastForward(10_000) // to the next attempt
+        return await problem.innerText()
+      })
+      .toContain('The view of the guitar may have been counted.')
+    await expect.poll(() => demo.item('guitar').innerText()).toContain('1 view')
+  })
+
   test('a name typed during the page load stays, with the focus', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const before = (page: Page) => {

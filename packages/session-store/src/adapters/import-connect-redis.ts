@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.ts'
 import { checkNumber, checkObject, checkString } from '../input.ts'
+import { escapedPattern } from '../keys.ts'
 import type { SessionStore } from '../store-types.ts'
 import { expiryOf } from './session-store.ts'
 
@@ -51,7 +52,7 @@ export async function importConnectRedis(
   }
   checkString('prefix', prefix)
   checkNumber('batchSize', batchSize, { min: 1, max: 1_000, integer: true })
-  const match = `${prefix.replace(/[*?[\]\\]/g, '\\$&')}*`
+  const match = `${escapedPattern(prefix)}*`
   const progress: ImportProgress = { imported: 0, existing: 0, skipped: {} }
   const count = (outcome: Outcome) => {
     if (typeof outcome === 'string') progress[outcome]++
@@ -75,21 +76,26 @@ export async function importConnectRedis(
   return progress
 }
 
+/** Replies of PTTL. */
+const NO_EXPIRY = -1
+const NO_KEY = -2
+
 async function importOne(
   { external }: Pick<SessionStore, 'external'>,
   send: ImportOptions['send'],
   key: string,
   id: string,
 ): Promise<Outcome> {
-  if ((await send(['TYPE', key])) !== 'string') return { skipped: 'not a string' }
-  const [text, ttlMs] = await Promise.all([send(['GET', key]), send(['PTTL', key])])
-  if (typeof text !== 'string') return { skipped: 'expired' }
+  const type = await send(['TYPE', key])
+  if (type !== 'string') return { skipped: type === 'none' ? 'expired' : 'not a string' }
+  const [text, ttl] = await Promise.all([send(['GET', key]), send(['PTTL', key])])
+  const ttlMs = Number(ttl)
+  if (typeof text !== 'string' || ttlMs === NO_KEY) return { skipped: 'expired' }
   const session = parse(text)
   if (session === undefined) return { skipped: 'not JSON' }
   if (!isObject(session) || !isObject(session.cookie)) return { skipped: 'not a session' }
   if (expiryOf(session) <= Date.now()) return { skipped: 'expired' }
-  // PTTL returns -1 for a key without an expiry.
-  const leftMs = Number(ttlMs) < 0 ? undefined : Number(ttlMs)
+  const leftMs = ttlMs === NO_EXPIRY ? undefined : ttlMs
   try {
     const added = await external.add(id, session, leftMs)
     if (added === 'ended') return { skipped: 'destroyed' }

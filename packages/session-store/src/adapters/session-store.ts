@@ -25,7 +25,7 @@ export interface AdapterOptions {
 
 const optionNames: NamesOf<AdapterOptions> = { migrateFrom: true }
 
-/** What both adapters share, with promises instead of callbacks. */
+/** The functions that both adapters share. They return promises and take no callbacks. */
 export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterOptions = {}) {
   const sessions = store?.external
   if (typeof sessions?.put !== 'function') {

@@ -80,11 +80,11 @@ function watchConnection(redis: Redis): () => void {
   return () => void redis.off('connect', onConnect).off('close', onClose)
 }
 
-/** The same for the connections to all nodes; also stores their last error. */
+/** Does the same for the connections to all nodes, and stores their last error. */
 function watchNodes(cluster: Cluster, shared: Shared): () => void {
-  const watched = new Map<Redis, () => void>()
-  const onNode = (redis: Redis) => void watched.set(redis, watchConnection(redis))
-  const onNodeGone = (redis: Redis) => void watched.delete(redis)
+  const unwatchByNode = new Map<Redis, () => void>()
+  const onNode = (redis: Redis) => void unwatchByNode.set(redis, watchConnection(redis))
+  const onNodeGone = (redis: Redis) => void unwatchByNode.delete(redis)
   const onNodeError = (error: Error, node: string) => {
     shared.lastError = new Error(`${node}: ${error.message}`, { cause: error })
   }
@@ -92,6 +92,6 @@ function watchNodes(cluster: Cluster, shared: Shared): () => void {
   cluster.on('+node', onNode).on('-node', onNodeGone).on('node error', onNodeError)
   return () => {
     cluster.off('+node', onNode).off('-node', onNodeGone).off('node error', onNodeError)
-    for (const unwatch of watched.values()) unwatch()
+    for (const unwatch of unwatchByNode.values()) unwatch()
   }
 }

@@ -133,7 +133,7 @@ export function primaryStates(cluster: Cluster): boolean[] {
   return primariesOf(cluster).map((primary) => primary !== undefined && up.has(primary))
 }
 
-const nodeName = ({ options: { host, port } }: Redis): string => `${host}:${port}`
+export const nodeName = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
 /** The name of the server of a connection: the path of its socket, or its address. */
 export function serverName(redis: Redis): string {

@@ -24,7 +24,7 @@ interface Slot {
 }
 
 /** Either a location, where the pool opens connections, or `client`. */
-export interface PoolOptions extends ServerLocation {
+interface PoolOptions extends ServerLocation {
   cluster?: ClusterAddress | undefined
   /** Existing clients to use; the pool does not close them. */
   client?: Client | readonly Client[] | undefined

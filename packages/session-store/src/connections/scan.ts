@@ -3,6 +3,7 @@ import type { ScanPosition, ScanRequest, ScanStep } from '../senders/sender.ts'
 import { sendCommand } from '../senders/wires.ts'
 import type { Update } from '../updates.ts'
 import { type Client, isCluster } from './client.ts'
+import { nodeName } from './cluster.ts'
 
 /** One step of SCAN on one server. */
 export function scanOne(
@@ -28,7 +29,7 @@ export async function scanNodes(
   const primaries = isCluster(client)
     ? client
         .nodes('master')
-        .map((redis) => ({ name: `${redis.options.host}:${redis.options.port}`, redis }))
+        .map((redis) => ({ name: nodeName(redis), redis }))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
     : [{ name: '', redis: client }]
   // Skips a node that has left the cluster meanwhile.

@@ -2,7 +2,8 @@ import { StoreError } from '../errors.ts'
 import { checkObject, MAX_NAME_LENGTH } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { endSessions } from '../sessions/user-sessions.ts'
-import { type Command, type Reply, scoreOf, type Update } from '../updates.ts'
+import { type Command, GUEST, type Reply, scoreOf, type Update } from '../updates.ts'
+import { batches } from '../walk.ts'
 import type { EncodedFields } from './data-fields.ts'
 
 /** The data of a session. */
@@ -37,22 +38,27 @@ export interface StoredData {
   readonly version: number
 }
 
-/** Parses the reply to HGETALL: a flat list with frames, otherwise ioredis returns an object. */
+/**
+ * Parses the reply to HGETALL: usually a flat list (field, value, field …), but an object with ioredis's
+ * `replyMapping: 'resp3'`, and with node-redis in RESP3.
+ */
+export const hashEntries = (reply: Reply | undefined): [field: string, value: string][] =>
+  Array.isArray(reply)
+    ? ([...batches(reply, 2)] as [string, string][])
+    : Object.entries((reply ?? {}) as Record<string, string>)
+
+/** Reads session data from the reply to HGETALL. */
 export function readStored(reply: Reply | undefined): StoredData {
-  const flat = (
-    Array.isArray(reply) ? reply.flat() : Object.entries(reply ?? {}).flat()
-  ) as readonly string[]
   const fields: [string, string][] = []
   let version = 0
-  for (let at = 0; at < flat.length; at += 2) {
-    const [name = '', value = ''] = flat.slice(at, at + 2)
+  for (const [name, value] of hashEntries(reply)) {
     if (name === VERSION) version = Number(value)
     else fields.push([name, value])
   }
   return { fields, version }
 }
 
-/** Decodes the fields. `unreadable` has the text of fields that are not JSON because another program wrote them. */
+/** Decodes the fields. `unreadable`: the text of fields that are not JSON, because another program wrote them. */
 export function decodeReadable({ fields, version }: StoredData): {
   data: SessionData
   unreadable: Record<string, string>
@@ -144,8 +150,8 @@ if not exists and (mode ~= 'create' or redis.call('EXISTS', KEYS[4]) == 1) then
 end
 local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
 if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
-local most = tonumber(ARGV[6])
-if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > most then
+local max = tonumber(ARGV[6])
+if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > max then
   local has, count, grows = {}, -1, false -- the version is no field
   for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do has[name], count = true, count + 1 end
   for _, name in ipairs(removed) do
@@ -154,7 +160,7 @@ if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > most then
   for i = 1, #set, 2 do
     if not has[set[i]] then count, grows = count + 1, true end
   end
-  if grows and count > most then return 'full' end
+  if grows and count > max then return 'full' end
 end
 if mode ~= 'patch' then
   redis.call('DEL', KEYS[3])
@@ -165,7 +171,7 @@ version = string.format('%.0f', version + 1)
 set[#set + 1], set[#set + 2] = '${VERSION}', version
 redis.call('HSET', KEYS[3], unpack(set))
 redis.call('ZADD', KEYS[2], now, id)
-if not exists then redis.call('HSET', KEYS[1], id, '') end
+if not exists then redis.call('HSET', KEYS[1], id, '${GUEST}') end
 return tonumber(version)`
 
 export interface DataWrite {
@@ -183,7 +189,7 @@ export interface DataWrite {
 }
 
 /** The new version, or why nothing was written. */
-export type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
+type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
 
 /**
  * Writes session data atomically and refreshes the session. Does not bring back a session that has ended or is

@@ -3,6 +3,7 @@ import { checkNumber, checkString } from '../input.ts'
 import { EXTERNAL, type Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import { type Command, timeOf, type Update } from '../updates.ts'
+import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../walk.ts'
 import { decodeReadable, readStored, type SessionData } from './data.ts'
 import type { sessionData } from './session-data.ts'
 
@@ -63,21 +64,6 @@ export interface ExternalSessions {
   walk(): AsyncGenerator<ExternalSession>
 }
 
-const LOGINS_PER_STEP = 1_000
-const SESSIONS_PER_STEP = 20
-
-/** One step of a walk over the external sessions of one part. Keys: login. */
-function walkStep(login: string, cursor: string): Update<{ cursor: string; ids: string[] }> {
-  return {
-    commands: [['HSCAN', login, cursor, 'MATCH', `${EXTERNAL}*`, 'COUNT', LOGINS_PER_STEP]],
-    readOnly: true,
-    read([reply]) {
-      const [next, pairs] = reply as readonly [string, readonly string[]]
-      return { cursor: String(next), ids: pairs.filter((_, index) => index % 2 === 0) }
-    },
-  }
-}
-
 /** Reads these sessions. Keys of each: recent, data. */
 function contentsOf(keys: Keys, ids: readonly string[]): Update<ExternalSession[]> {
   return {
@@ -95,7 +81,7 @@ function contentsOf(keys: Keys, ids: readonly string[]): Update<ExternalSession[
   }
 }
 
-interface Parts {
+interface ExternalContext {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
@@ -103,8 +89,13 @@ interface Parts {
   byId: ReturnType<typeof sessionData>
 }
 
-export function externalSessions(parts: Parts): ExternalSessions {
-  const { runner, keys, now, idleSeconds, byId } = parts
+export function externalSessions({
+  runner,
+  keys,
+  now,
+  idleSeconds,
+  byId,
+}: ExternalContext): ExternalSessions {
   return {
     idleSeconds,
     read: async (id) => await byId.read(externalId(id)),
@@ -126,17 +117,18 @@ export function externalSessions(parts: Parts): ExternalSessions {
       const idleBefore = () => now() - 1000 * idleSeconds
       const seen = new Set<string>() // HSCAN may return an id twice
       for (const { login } of keys.parts()) {
-        let cursor = '0'
+        let cursor: string | undefined
         do {
-          const step = await runner.run(walkStep(login, cursor))
+          const options = { cursor, count: LOGINS_PER_STEP, match: `${EXTERNAL}*` }
+          const step = await runner.run(walk('HSCAN', login, options))
           cursor = step.cursor
-          const ids = step.ids.filter((id) => !seen.has(id))
+          const ids = step.entries.map(([id]) => id).filter((id) => !seen.has(id))
           for (const id of ids) seen.add(id)
-          for (let at = 0; at < ids.length; at += SESSIONS_PER_STEP) {
-            const some = await runner.run(contentsOf(keys, ids.slice(at, at + SESSIONS_PER_STEP)))
-            for (const session of some) if (session.lastSeenAt >= idleBefore()) yield session
+          for (const batch of batches(ids, SESSIONS_PER_STEP)) {
+            const sessions = await runner.run(contentsOf(keys, batch))
+            for (const session of sessions) if (session.lastSeenAt >= idleBefore()) yield session
           }
-        } while (cursor !== '0')
+        } while (cursor !== undefined)
       }
     },
   }

@@ -15,10 +15,10 @@ import {
 } from './data.ts'
 import { type DataLimits, encodeFields } from './data-fields.ts'
 
-/** Longer than any request that loaded the session before it ended. */
+/** Must be longer than a request that loaded the session before it ended. */
 const TOMBSTONE_SECONDS = 300
 
-interface SessionDataParts {
+interface SessionDataContext {
   runner: Pick<Runner, 'run'>
   keys: Keys
   /** Milliseconds since 1970. */
@@ -28,7 +28,7 @@ interface SessionDataParts {
 }
 
 /** Session data by session id. The caller must check that the client may use the id. */
-export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionDataParts) {
+export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionDataContext) {
   return {
     /** The data of a session; undefined if it has ended or is idle. One round trip. */
     async read(id: string): Promise<SessionData | undefined> {
@@ -88,9 +88,9 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
 }
 
 /** The functions of the store for guests and session data, by token. */
-export function dataFunctions({ tokens, ...parts }: SessionDataParts & { tokens: Tokens }) {
-  const byId = sessionData(parts)
-  const { runner, keys, now } = parts
+export function dataFunctions({ tokens, ...context }: SessionDataContext & { tokens: Tokens }) {
+  const byId = sessionData(context)
+  const { runner, keys, now } = context
 
   return {
     async loginGuest() {

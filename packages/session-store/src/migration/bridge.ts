@@ -1,11 +1,9 @@
 import { StoreError } from '../errors.ts'
-import { checkLimit, checkObject, checkString } from '../input.ts'
+import { checkObject, checkString } from '../input.ts'
 import type { Runner } from '../runner.ts'
-import { positionOf } from '../sessions/cursor.ts'
 import { copyMarker } from '../sessions/repeated-views.ts'
-import { MAX_PAGE_SIZE, userSessionLists } from '../sessions/user-session-lists.ts'
+import { type Range, rangeOf, userSessionLists } from '../sessions/user-session-lists.ts'
 import { statesOf } from '../sessions/user-sessions.ts'
-import type { PageOptions } from '../store-options.ts'
 import type { SessionStore } from '../store-types.ts'
 import { BoundedCache } from '../tokens/bounded-cache.ts'
 import { usersOf } from '../updates.ts'
@@ -58,9 +56,9 @@ const SETTLED_SESSIONS = 10_000
 export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions): SessionStore {
   if (home !== 'source' && home !== 'target') throw new TypeError('home must be source or target')
   const mover = createMover({ from, to })
-  const isTarget = home === 'target'
-  const own = isTarget ? to.store : from.store
-  const other = isTarget ? from.store : to.store
+  const targetIsHome = home === 'target'
+  const homeStore = targetIsHome ? to.store : from.store
+  const otherStore = targetIsHome ? from.store : to.store
   const runnerOf = ({ store }: BridgeSide): Pick<Runner, 'run'> => ({
     run: (update) => store.run(update),
   })
@@ -77,7 +75,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
    * view.
    */
   async function settle(id: string): Promise<void> {
-    if (!isTarget) return await mover.complete(id)
+    if (!targetIsHome) return await mover.complete(id)
     if (settled.get(id)) return
     const [user] = await to.store.run(usersOf(to.keys, [id]))
     if (user === undefined) await mover.move([id])
@@ -89,8 +87,8 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     token: string,
     call: (store: SessionStore) => Promise<Result>,
   ): Promise<Result> {
-    own.tokenExpiresAt(token) // throws unless the token is valid
-    if (!isTarget) {
+    homeStore.tokenExpiresAt(token) // throws unless the token is valid
+    if (!targetIsHome) {
       try {
         return await call(from.store)
       } catch (error) {
@@ -108,9 +106,9 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   async function onBoth<Node>(
     ask: (store: SessionStore) => Promise<Node[]>,
   ): Promise<(Node | { node: string; error: StoreError })[]> {
-    const name = `the ${isTarget ? 'source' : 'target'} of the migration`
-    const others = ask(other).catch((error: StoreError) => [{ node: name, error }])
-    const [first, second] = await Promise.all([ask(own), others])
+    const name = `the ${targetIsHome ? 'source' : 'target'} of the migration`
+    const others = ask(otherStore).catch((error: StoreError) => [{ node: name, error }])
+    const [first, second] = await Promise.all([ask(homeStore), others])
     return [...first, ...second]
   }
 
@@ -131,8 +129,8 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   }
 
   async function logout(token: string): Promise<boolean> {
-    if (!isTarget && (await from.store.logout(token))) return true
-    own.tokenExpiresAt(token)
+    if (!targetIsHome && (await from.store.logout(token))) return true
+    homeStore.tokenExpiresAt(token)
     await settle(idOf(token))
     return await to.store.logout(token)
   }
@@ -150,20 +148,18 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     return state?.user === user && (await lists[side].end(id))
   }
 
-  async function userPage(user: string, { limit = MAX_PAGE_SIZE, cursor }: PageOptions) {
-    checkLimit(limit, MAX_PAGE_SIZE)
-    const after = cursor === undefined ? undefined : positionOf(cursor)
-    const left = await lists.from.page(user, { limit, after })
+  async function userPage(user: string, range: Range) {
+    const left = await lists.from.page(user, range)
     await mover.completeAll()
-    return mergePages([left, await lists.to.page(user, { limit, after })], limit)
+    return mergePages([left, await lists.to.page(user, range)], range.limit)
   }
 
   return {
-    strategy: own.strategy,
-    sender: own.sender,
+    strategy: homeStore.strategy,
+    sender: homeStore.sender,
     get pool() {
-      const { pool } = own
-      const more = other.pool
+      const { pool } = homeStore
+      const more = otherStore.pool
       return pool && more
         ? {
             connections: pool.connections + more.connections,
@@ -176,14 +172,15 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       throw new TypeError('bridgeStores does not support external sessions (store.external)')
     },
 
-    issueToken: () => own.issueToken(),
-    tokenExpiresAt: (token) => own.tokenExpiresAt(token),
-    loginGuest: () => own.loginGuest(),
+    issueToken: () => homeStore.issueToken(),
+    tokenExpiresAt: (token) => homeStore.tokenExpiresAt(token),
+    loginGuest: () => homeStore.loginGuest(),
 
     async login(user, options = {}) {
+      checkObject('options', options)
       const { from: guest } = options
-      if (typeof guest !== 'string') return await own.login(user, options)
-      if ((await isInTarget(guest)) || isTarget) return await to.store.login(user, options)
+      if (typeof guest !== 'string') return await homeStore.login(user, options)
+      if ((await isInTarget(guest)) || targetIsHome) return await to.store.login(user, options)
       const session = await from.store.login(user, options)
       if (!(await isInTarget(guest))) return session
       // The guest session had left the source before its records were read.
@@ -192,7 +189,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     },
 
     async updateToken(token, user, item) {
-      const store = (await isInTarget(token)) ? to.store : own
+      const store = (await isInTarget(token)) ? to.store : homeStore
       await store.updateToken(token, user, item)
     },
 
@@ -211,7 +208,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     touch: (token, unlessWithinSeconds) =>
       inEither(token, (store) => store.touch(token, unlessWithinSeconds)),
     viewedItems: (token) => inEither(token, (store) => store.viewedItems(token)),
-    popularItems: (limit) => own.popularItems(limit),
+    popularItems: (limit) => homeStore.popularItems(limit),
 
     async recentSessions(limit = 50) {
       const both = await Promise.all([from, to].map(({ store }) => store.recentSessions(limit)))
@@ -225,11 +222,11 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     endUserSessions,
 
     async userSessions(token, page = {}) {
-      checkObject('page', page)
+      const range = rangeOf(page)
       const user = await userOf(token)
       if (user === null) return { sessions: [] }
       const idleBefore = clock() - 1000 * to.store.external.idleSeconds
-      const { sessions, nextCursor } = await userPage(user, page)
+      const { sessions, nextCursor } = await userPage(user, range)
       return {
         sessions: sessions
           .filter(({ lastSeenAt }) => lastSeenAt >= idleBefore)
@@ -273,7 +270,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     async ready(timeoutMs, { readOnly = false } = {}) {
       await readySides({ from, to }, timeoutMs)
       // With the source as home, this writes nothing, because the migration may never start.
-      if (!isTarget || readOnly) return void (await checkState({ from, to }))
+      if (!targetIsHome || readOnly) return void (await checkState({ from, to }))
       await beginMigration({ from, to })
       await setOpened(from)
     },
@@ -281,7 +278,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       return await onBoth((store) => store.ping(timeoutMs))
     },
     runOnEach: (update) => onBoth((store) => store.runOnEach(update)),
-    janitor: (limits) => own.janitor(limits),
+    janitor: (limits) => homeStore.janitor(limits),
     async close() {
       await Promise.all([from.store.close(), to.store.close()])
     },

@@ -1,6 +1,6 @@
 import { cursorOf } from '../sessions/cursor.ts'
 import type { ListedSession } from '../sessions/user-session-lists.ts'
-import type { Entry } from '../sessions/user-sessions.ts'
+import { type Entry, inListOrder } from '../sessions/user-sessions.ts'
 import { scoreOf } from '../updates.ts'
 
 /** A page of one list. `last` is the position of the next page, if there is one. */
@@ -8,9 +8,6 @@ interface Page {
   readonly sessions: readonly ListedSession[]
   readonly last: Entry | undefined
 }
-
-/** The order of a user's list: latest login first, then highest id. */
-const inOrder = (a: Entry, b: Entry): number => b.score - a.score || (a.id < b.id ? 1 : -1)
 
 const entryOf = ({ id, loggedInAt }: ListedSession): Entry => ({ id, score: scoreOf(loggedInAt) })
 
@@ -20,16 +17,16 @@ export function mergePages(
   limit: number,
 ): { sessions: ListedSession[]; nextCursor: string | undefined } {
   const byId = new Map(pages.flatMap(({ sessions }) => sessions).map((one) => [one.id, one]))
-  const sessions = [...byId.values()].sort((a, b) => inOrder(entryOf(a), entryOf(b)))
+  const sessions = [...byId.values()].sort((a, b) => inListOrder(entryOf(a), entryOf(b)))
   const ends = pages.flatMap(({ last }) => last ?? [])
   const cut = sessions[limit - 1]
   if (cut && sessions.length > limit) ends.push(entryOf(cut))
   // The merged page ends at the first end: later sessions may come after unread ones of that list.
-  const [end] = ends.sort(inOrder)
+  const [end] = ends.sort(inListOrder)
   if (end === undefined) return { sessions, nextCursor: undefined }
   return {
     sessions: sessions.filter(
-      (session) => inOrder(entryOf(session), end) <= 0 || session.id === end.id,
+      (session) => inListOrder(entryOf(session), end) <= 0 || session.id === end.id,
     ),
     nextCursor: cursorOf(end),
   }

@@ -3,8 +3,8 @@ import { StoreError } from '../errors.ts'
 import { checkNumber } from '../input.ts'
 import { type Keys, migrationKeys } from '../keys.ts'
 import { FINISHED } from '../retention/janitor-lock.ts'
-import { batches } from '../retention/retention-tasks.ts'
 import type { Command, Reply, Update } from '../updates.ts'
+import { batches, walk } from '../walk.ts'
 import { moveCounts } from './move-counts.ts'
 import { createMover, MAX_SESSIONS } from './mover.ts'
 import {
@@ -61,8 +61,8 @@ const sum = (replies: readonly Reply[]) =>
 function survey(keys: Keys): Update<MigrationSurvey> {
   const logins = keys.parts().map(({ login }) => login)
   const moving = migrationKeys(keys).allMoving()
-  const inFirst = logins.length
-  const inSecond = inFirst + moving.length
+  const endOfLogins = logins.length
+  const endOfMoving = endOfLogins + moving.length
   return {
     commands: [
       ['HEXISTS', keys.janitorTasks(), OPENED],
@@ -73,9 +73,9 @@ function survey(keys: Keys): Update<MigrationSurvey> {
     readOnly: true,
     read: ([opened, ...replies]) => ({
       opened: opened === 1,
-      sessions: sum(replies.slice(0, inFirst)),
-      moving: sum(replies.slice(inFirst, inSecond)),
-      items: sum(replies.slice(inSecond)),
+      sessions: sum(replies.slice(0, endOfLogins)),
+      moving: sum(replies.slice(endOfLogins, endOfMoving)),
+      items: sum(replies.slice(endOfMoving)),
     }),
   }
 }
@@ -89,20 +89,6 @@ export async function surveyMigration(sides: MigrationSides): Promise<MigrationS
   await checkState(sides)
   return await sides.from.store.run(survey(sides.from.keys))
 }
-
-/** One step of a walk over a hash of logins. Keys: login. */
-const logins = (
-  key: string,
-  { cursor, count }: { cursor: string; count: number },
-): Update<{ cursor: string; sessions: [id: string, user: string][] }> => ({
-  commands: [['HSCAN', key, cursor, 'COUNT', count]],
-  readOnly: true,
-  read([reply]) {
-    const [next, flat] = reply as readonly [string, readonly string[]]
-    const sessions = batches(flat, 2) as Iterable<[string, string]>
-    return { cursor: String(next), sessions: [...sessions] }
-  },
-})
 
 /**
  * Moves all sessions and item counts from one store to the other while both serve. Meanwhile every process that
@@ -137,17 +123,18 @@ export async function migrate(
   async function pass(): Promise<number> {
     const before = progress.moved
     for (const { login } of from.keys.parts()) {
-      let cursor = '0'
+      let cursor: string | undefined
       do {
-        const step = await from.store.run(logins(login, { cursor, count: IN_FLIGHT * batchSize }))
+        const count = IN_FLIGHT * batchSize
+        const step = await from.store.run(walk('HSCAN', login, { cursor, count }))
         cursor = step.cursor
-        for (const group of batches([...batches(step.sessions, batchSize)], IN_FLIGHT)) {
-          const moves = await Promise.allSettled(group.map((some) => mover.moveUsers(some)))
+        for (const group of batches([...batches(step.entries, batchSize)], IN_FLIGHT)) {
+          const moves = await Promise.allSettled(group.map((batch) => mover.moveUsers(batch)))
           for (const move of moves) if (move.status === 'fulfilled') progress.moved += move.value
           for (const move of moves) if (move.status === 'rejected') throw move.reason
           await stepDone()
         }
-      } while (cursor !== '0')
+      } while (cursor !== undefined)
     }
     return progress.moved - before
   }

@@ -1,6 +1,6 @@
 import { type Keys, migrationKeys } from '../keys.ts'
-import { batches } from '../retention/retention-tasks.ts'
 import { type Command, memberScores, type Reply, type Update } from '../updates.ts'
+import { batches, walk } from '../walk.ts'
 import type { MigrationSides } from './state.ts'
 
 /** The counts of items at one reading of the source. */
@@ -98,21 +98,8 @@ function countIn(keys: Keys, { number, counts }: Reading): Update<number> {
   }
 }
 
-/** One step of a walk over a part of the ledger. Keys: ledger. */
-const ledgerItems = (
-  key: string,
-  { cursor, count }: { cursor: string; count: number },
-): Update<{ cursor: string; items: string[] }> => ({
-  commands: [['HSCAN', key, cursor, 'COUNT', count]],
-  readOnly: true,
-  read([reply]) {
-    const [next, pairs] = reply as readonly [string, readonly string[]]
-    return { cursor: String(next), items: pairs.filter((_, index) => index % 2 === 0) }
-  },
-})
-
 /** The result of one step of `moveCounts`. */
-export interface CountsStep {
+interface CountsStep {
   /** The number of items compared. */
   readonly items: number
   /** The number of views by which the target's counts have changed. */
@@ -146,16 +133,17 @@ export async function* moveCounts(
   }
   // Items that are in the ledger but no longer in the source: their last view was undone.
   for (const key of migrationKeys(to.keys).allLedgers()) {
-    let cursor = '0'
+    let cursor: string | undefined
     do {
-      const step = await to.store.run(ledgerItems(key, { cursor, count: batchSize }))
+      const step = await to.store.run(walk('HSCAN', key, { cursor, count: batchSize }))
       cursor = step.cursor
-      for (const items of batches(step.items, batchSize)) {
+      const counted = step.entries.map(([item]) => item)
+      for (const items of batches(counted, batchSize)) {
         const { items: _, ...done } = await add(
           await from.store.run(readVanished(from.keys, items)),
         )
         yield { items: 0, ...done }
       }
-    } while (cursor !== '0')
+    } while (cursor !== undefined)
   }
 }

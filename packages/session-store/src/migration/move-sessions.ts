@@ -1,3 +1,4 @@
+import { hashEntries } from '../data/data.ts'
 import { type Keys, migrationKeys } from '../keys.ts'
 import { type Command, KEPT_VIEWS, type Reply, type Update } from '../updates.ts'
 
@@ -84,10 +85,6 @@ export function movingOf(keys: Keys, ids: readonly string[]): Update<MovingSessi
   }
 }
 
-/** The reply to HGETALL is a flat list with frames, otherwise an object. */
-const valuesOf = (reply: Reply): Reply[] =>
-  Array.isArray(reply) ? reply.filter((_, index) => index % 2 === 1) : Object.values(reply ?? {})
-
 /** All sessions in `moving`: those of running and of interrupted moves, so not many. */
 export function allMoving(keys: Keys): Update<MovingSession[]> {
   return {
@@ -95,7 +92,7 @@ export function allMoving(keys: Keys): Update<MovingSession[]> {
       .allMoving()
       .map((key): Command => ['HGETALL', key]),
     readOnly: true,
-    read: (replies) => movingSessions(replies.flatMap(valuesOf)),
+    read: (replies) => movingSessions(replies.flatMap(hashEntries).map(([, records]) => records)),
   }
 }
 

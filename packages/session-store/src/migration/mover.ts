@@ -1,5 +1,5 @@
-import { batches } from '../retention/retention-tasks.ts'
 import { usersOf } from '../updates.ts'
+import { batches } from '../walk.ts'
 import {
   allMoving,
   forgetMoving,
@@ -14,7 +14,7 @@ import type { MigrationSides } from './state.ts'
 /** Maximum number of sessions that one script moves. */
 export const MAX_SESSIONS = 100
 
-export interface Mover {
+interface Mover {
   /** Moves these sessions, or completes their moves. Returns how many arrived. Five round trips. */
   move(ids: readonly string[]): Promise<number>
   /** The same for sessions whose users are known. Four round trips. */

@@ -21,7 +21,10 @@ return redis.call('DEL', KEYS[1])`
 export const MIGRATION = 'migration'
 export const FINISHED = 'finished'
 
-/** Counts are not halved during a migration, because both stores would halve the same views. */
+/**
+ * KEYS: janitorTasks. ARGV: task, now, period in seconds. Returns 1 if the task is due, 2 if it was never started
+ * before, else 0. Counts are not halved during a migration, because both stores would halve the same views.
+ */
 const BEGIN = `${FLAGS}
 local migration = redis.call('HGET', KEYS[1], '${MIGRATION}')
 if ARGV[1] == 'rescale' and migration and migration ~= '${FINISHED}' then return 0 end

@@ -69,8 +69,8 @@ export interface Janitor {
   /** Stops after the step in progress. The janitor can be started again. */
   stop(): Promise<void>
   /**
-   * One run: ends sessions until the limits hold, rescales the item counts if due, and starts or continues the
-   * sweep if due, for at most 500 steps. Joins a run that is in progress.
+   * One run: ends sessions until the limits hold, and rescales the item counts if due. Then it starts the sweep if
+   * due, or continues an unfinished one, for at most 500 steps. Joins a run that is in progress.
    *
    * @throws StoreError with the codes of `SessionStore.run`; the signal's reason if it was aborted.
    */
@@ -80,7 +80,7 @@ export interface Janitor {
 /** With batches of 100 and a run per minute, a sweep of 10,000,000 keys, logins and sessions takes three hours. */
 const SWEEP_STEPS_PER_RUN = 500
 
-interface JanitorParts {
+interface JanitorContext {
   runner: Runner
   keys: Keys
   /** Unix seconds with fraction. */
@@ -89,8 +89,10 @@ interface JanitorParts {
 }
 
 /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
-export function createJanitor(parts: JanitorParts, options: JanitorOptions): Janitor {
-  const { runner, keys, now } = parts
+export function createJanitor(
+  { runner, keys, now, idleSeconds }: JanitorContext,
+  options: JanitorOptions,
+): Janitor {
   checkOptions('a janitor', options)
   checkOptionNames('a janitor', options, optionNames)
   const {
@@ -106,7 +108,7 @@ export function createJanitor(parts: JanitorParts, options: JanitorOptions): Jan
     keys,
     now,
     maxSessions: options.maxSessions ?? 10_000_000,
-    idleSeconds: options.idleSeconds ?? parts.idleSeconds,
+    idleSeconds: options.idleSeconds ?? idleSeconds,
     batchSize: options.batchSize ?? 100,
     keptItems: options.keptItems ?? 20_000,
   }

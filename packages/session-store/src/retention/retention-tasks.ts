@@ -4,6 +4,7 @@ import type { Keys } from '../keys.ts'
 import { errorKind } from '../outcomes.ts'
 import type { Runner } from '../runner.ts'
 import { MAX_LOGIN_SECONDS } from '../sessions/user-sessions.ts'
+import { batches, walk } from '../walk.ts'
 import { chooseDrops, dropItems, halveCounts, leastViewed } from './item-counts.ts'
 import * as retention from './retention.ts'
 
@@ -96,8 +97,8 @@ async function* halveAll(
   const items = new Set<string>()
   let cursor: string | undefined
   do {
-    const step = await runner.run(retention.walk('ZSCAN', key, cursor, batchSize))
-    for (const item of step.members) items.add(item)
+    const step = await runner.run(walk('ZSCAN', key, { cursor, count: batchSize }))
+    for (const [item] of step.entries) items.add(item)
     cursor = step.cursor
     yield {}
   } while (cursor !== undefined)
@@ -105,8 +106,4 @@ async function* halveAll(
     const { halved, gone } = await runner.run(halveCounts(key, batch))
     yield { itemsHalved: halved, itemsDropped: gone }
   }
-}
-
-export function* batches<Item>(all: readonly Item[], size: number): Generator<Item[]> {
-  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size)
 }

@@ -8,7 +8,7 @@ export interface EndedSession {
 }
 
 /** The least recently seen sessions of one part, oldest first. */
-export interface OldestOfPart {
+interface OldestOfPart {
   readonly part: SessionsPart
   /** The number of sessions in the part. */
   readonly size: number
@@ -34,7 +34,7 @@ export function oldestSessions(keys: Keys, limit: number): Update<OldestOfPart[]
 }
 
 /** The sessions of one part to end, as they were read. */
-export interface Eviction {
+interface Eviction {
   readonly part: SessionsPart
   /** How many sessions of the part to keep, unless they are idle. */
   readonly keep: number
@@ -42,14 +42,14 @@ export interface Eviction {
 }
 
 /** Times in Unix seconds. */
-export interface EvictionTimes {
+interface EvictionTimes {
   /** A session that was last seen before this time is idle. */
   idleBefore: number
   /** A login that started before this time is complete or has failed. */
   settledBefore: number
 }
 
-export interface EvictionLimits {
+interface EvictionLimits {
   maxSessions: number
   idleBefore: EvictionTimes['idleBefore']
   /** Maximum number of sessions to choose. */
@@ -173,32 +173,5 @@ export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Update<
     ),
     readOnly: false,
     read: () => undefined,
-  }
-}
-
-/** One step of a walk over a hash or sorted set. A walk may return a member twice. */
-export interface WalkStep {
-  /** Where to continue; undefined at the end. */
-  readonly cursor: string | undefined
-  readonly members: readonly string[]
-}
-
-/** @param count A hint: Redis returns a small hash or sorted set completely. Keys: `key`. */
-export function walk(
-  command: 'HSCAN' | 'ZSCAN',
-  key: string,
-  cursor: string | undefined,
-  count: number,
-): Update<WalkStep> {
-  return {
-    commands: [[command, key, cursor ?? '0', 'COUNT', count]],
-    readOnly: true,
-    read([reply]) {
-      const [next, pairs] = reply as readonly [string, readonly string[]]
-      return {
-        cursor: next === '0' ? undefined : next,
-        members: pairs.filter((_, index) => index % 2 === 0),
-      }
-    },
   }
 }

@@ -3,10 +3,9 @@ import { isExternal, type SessionsPart } from '../keys.ts'
 import type { ScanPosition } from '../senders/sender.ts'
 import { issuedAt } from '../tokens/tokens.ts'
 import { usersOf } from '../updates.ts'
+import { batches, walk } from '../walk.ts'
 import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
-import { walk } from './retention.ts'
 import {
-  batches,
   forget,
   isOtherType,
   type RetentionContext,
@@ -41,10 +40,11 @@ async function* sweepRecords(
   let cursor: string | undefined
   do {
     const key = unseen ? part.login : part.recent
-    const step = await runner.run(walk(command, key, cursor, batchSize))
+    const step = await runner.run(walk(command, key, { cursor, count: batchSize }))
+    const found = step.entries.map(([id]) => id)
     let swept = 0
     // Redis returns a small hash or sorted set completely, regardless of COUNT.
-    for (const ids of batches(sweepable(context, step.members, unseen), batchSize)) {
+    for (const ids of batches(sweepable(context, found, unseen), batchSize)) {
       const orphans = unseen
         ? await runner.run(unseenOf(part, ids))
         : await withoutLogin(context, ids)

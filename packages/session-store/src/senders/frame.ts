@@ -113,9 +113,11 @@ function encode(commands: readonly Command[]): string {
   return frame
 }
 
-/** ioredis's parser returns buffers. */
+/** ioredis's parser returns texts as buffers, and with `replyMapping: 'resp3'` maps as objects. */
 function decode(reply: unknown): Outcome {
   if (Buffer.isBuffer(reply)) return reply.toString()
   if (Array.isArray(reply)) return reply.map(decode) as Reply
-  return reply as Outcome
+  if (typeof reply !== 'object' || reply === null || reply instanceof Error) return reply as Outcome
+  const entries = Object.entries(reply).map(([name, value]) => [name, decode(value)])
+  return Object.fromEntries(entries) as Outcome
 }

@@ -12,6 +12,10 @@ export interface Wire {
   send(client: Client, commands: readonly Command[], onArrival?: OnArrival): Promise<Outcome[]>
 }
 
+/** Converts what ioredis's `exec` returns; null after an aborted transaction. */
+const outcomesOf = (results: [error: Error | null, reply: unknown][] | null): Outcome[] =>
+  (results ?? []).map(([error, reply]) => error ?? (reply as Reply))
+
 /** All commands as one non-transactional pipeline: one round trip. */
 export const pipeline: Wire = {
   name: 'pipeline',
@@ -20,8 +24,7 @@ export const pipeline: Wire = {
     if (isCluster(client)) return await sendPerNode(client, commands, onArrival)
     const queued = client.pipeline()
     for (const [name, ...args] of commands) queued.call(name, ...args)
-    const replies = await queued.exec()
-    return (replies ?? []).map(([error, reply]) => error ?? (reply as Reply))
+    return outcomesOf(await queued.exec())
   },
 }
 
@@ -48,8 +51,7 @@ export const transaction: Wire = {
     const queued = client.multi()
     for (const [name, ...args] of commands) queued.call(name, ...args)
     try {
-      const replies = await queued.exec()
-      return (replies ?? []).map(([error, reply]) => error ?? (reply as Reply))
+      return outcomesOf(await queued.exec())
     } catch (error) {
       // EXECABORT or a lost connection: all commands have the same outcome.
       const [reason = error] = (error as { previousErrors?: Error[] }).previousErrors ?? []

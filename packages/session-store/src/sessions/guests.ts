@@ -101,8 +101,8 @@ function takeGuest(keys: Keys, id: string): Update<GuestRecords | undefined> {
 }
 
 /**
- * Writes views and data of the new session again. Returns whether the session still exists; if not, call
- * `undoRewrite`, which removes the views. Keys, all in one slot: viewed, login, recent, data, ended.
+ * Overwrites views and data of the new session with these records. Returns whether the session still exists; if
+ * not, call `undoRewrite`, which removes the views. Keys, all in one slot: viewed, login, recent, data, ended.
  */
 function rewrite(
   keys: Keys,
@@ -147,7 +147,7 @@ const isSame = (one: GuestRecords, other: GuestRecords): boolean =>
   one.data.version === other.data.version &&
   JSON.stringify(one.viewed) === JSON.stringify(other.viewed)
 
-interface GuestParts {
+interface GuestContext {
   runner: Pick<Runner, 'run'>
   keys: Keys
   /** Milliseconds since 1970. */
@@ -156,9 +156,10 @@ interface GuestParts {
 }
 
 /**
- * Logs a user in with a new session that takes over the records of a guest session, and ends that one. Three
- * round trips; a fourth if the guest's records changed meanwhile; two if there is no such guest session. (The
- * sessions may be on different nodes, so no single command can move the records.)
+ * Logs a user in with a new session that takes over the records of a guest session, and ends that one. The
+ * sessions may be on different nodes, so no single command can move the records. Three round trips; two if there
+ * is no such guest session; a fourth if the guest's records changed meanwhile, and a fifth if the new session
+ * ended meanwhile.
  *
  * The guest session ends only after the new session has its records. A failure loses at most what was written
  * to the guest session during this call. A guest session that could not be ended stays until it is idle.
@@ -166,7 +167,7 @@ interface GuestParts {
  * Returns the number of entries in the user's list.
  */
 export async function loginFromGuest(
-  { runner, keys, now, idleSeconds }: GuestParts,
+  { runner, keys, now, idleSeconds }: GuestContext,
   { guest, id, user }: { guest: string; id: string; user: string },
 ): Promise<number> {
   const copied = await runner.run(guestRecords(keys, guest, now() - 1000 * idleSeconds))

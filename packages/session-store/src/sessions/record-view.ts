@@ -8,7 +8,7 @@ import type { Tokens } from '../tokens/tokens.ts'
 import { type RecordedView, recordView, type Update, undoView } from '../updates.ts'
 import { type RepeatableView, recordViewOnce, repeatable, undoViewOnce } from './repeated-views.ts'
 
-interface ViewParts {
+interface ViewContext {
   runner: Pick<Runner, 'run' | 'begin' | 'end'>
   keys: Keys
   tokens: Tokens
@@ -17,7 +17,7 @@ interface ViewParts {
 }
 
 /** The functions of the store that record views. */
-export function viewFunctions({ runner, keys, tokens, now }: ViewParts) {
+export function viewFunctions({ runner, keys, tokens, now }: ViewContext) {
   const { run } = runner
 
   async function recordOnce<View>(

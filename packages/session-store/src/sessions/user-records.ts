@@ -4,6 +4,7 @@ import { checkName, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import { type Command, memberScores, type Reply, timeOf, type Update } from '../updates.ts'
+import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../walk.ts'
 import { endSessions, forgetSessions } from './user-sessions.ts'
 
 /** Everything that the store holds about a user. Times in milliseconds since 1970. */
@@ -33,13 +34,7 @@ export interface WalkOptions {
   signal?: AbortSignal
 }
 
-/** The approximate number of logins that one round trip reads. */
-const LOGINS_PER_STEP = 1_000
-
-/** The number of sessions that one round trip reads completely, or ends. */
-const SESSIONS_PER_STEP = 20
-
-interface Parts {
+interface RecordsContext {
   runner: Pick<Runner, 'run'>
   keys: Keys
 }
@@ -51,43 +46,22 @@ interface Parts {
  * @returns Session ids in groups of at most 20. An id may occur twice.
  */
 async function* sessionsOf(
-  { runner, keys }: Parts,
+  { runner, keys }: RecordsContext,
   user: string,
   { onProgress, signal }: WalkOptions,
 ): AsyncGenerator<string[]> {
   let looked = 0
   for (const { login } of keys.parts()) {
-    let cursor = '0'
+    let cursor: string | undefined
     do {
       signal?.throwIfAborted()
-      const step = await runner.run(logins(login, cursor))
+      const step = await runner.run(walk('HSCAN', login, { cursor, count: LOGINS_PER_STEP }))
       cursor = step.cursor
-      const ids = step.logins.filter(([, owner]) => owner === user).map(([id]) => id)
-      for (let at = 0; at < ids.length; at += SESSIONS_PER_STEP) {
-        yield ids.slice(at, at + SESSIONS_PER_STEP)
-      }
-      looked += step.logins.length
+      const ids = step.entries.filter(([, owner]) => owner === user).map(([id]) => id)
+      yield* batches(ids, SESSIONS_PER_STEP)
+      looked += step.entries.length
       onProgress?.({ looked })
-    } while (cursor !== '0')
-  }
-}
-
-/** One step of a walk over a hash of logins. Keys: login. */
-function logins(
-  login: string,
-  cursor: string,
-): Update<{ cursor: string; logins: [id: string, user: string][] }> {
-  return {
-    commands: [['HSCAN', login, cursor, 'COUNT', LOGINS_PER_STEP]],
-    readOnly: true,
-    read([reply]) {
-      const [next, flat] = reply as readonly [string, readonly string[]]
-      const pairs = Array.from({ length: flat.length / 2 }, (_, index): [string, string] => [
-        flat[2 * index] ?? '',
-        flat[2 * index + 1] ?? '',
-      ])
-      return { cursor: String(next), logins: pairs }
-    },
+    } while (cursor !== undefined)
   }
 }
 
@@ -131,16 +105,18 @@ function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<Ex
 const timeOrNull = (score: Reply | undefined): number | null =>
   score === null || score === undefined ? null : timeOf(score)
 
-/** @param parts `endListed` ends the sessions in a user's list and returns their number. */
-export function userRecords(parts: Parts & { endListed(user: string): Promise<number> }) {
-  const { runner, keys, endListed } = parts
+/** @param context `endListed` ends the sessions in a user's list and returns their number. */
+export function userRecords(
+  context: RecordsContext & { endListed(user: string): Promise<number> },
+) {
+  const { runner, keys, endListed } = context
 
   return {
     async exportUser(user: string, options: WalkOptions = {}): Promise<UserExport> {
       checkName('user', user)
       checkWalk(options)
       const sessions = new Map<string, ExportedSession>()
-      for await (const ids of sessionsOf(parts, user, options)) {
+      for await (const ids of sessionsOf(context, user, options)) {
         const found = await runner.run(contentsOf(keys, user, ids))
         for (const session of found) sessions.set(session.id, session)
       }
@@ -151,7 +127,7 @@ export function userRecords(parts: Parts & { endListed(user: string): Promise<nu
       checkName('user', user)
       checkWalk(options)
       let ended = await endListed(user)
-      for await (const ids of sessionsOf(parts, user, options)) {
+      for await (const ids of sessionsOf(context, user, options)) {
         const users = await runner.run(endSessions(keys, ids))
         await runner.run(forgetSessions(keys, user, ids))
         ended += users.filter((owner) => owner !== undefined).length

@@ -1,10 +1,14 @@
+import { checkLimit, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
+import type { PageOptions } from '../store-options.ts'
 import { scoreOf, timeOf } from '../updates.ts'
+import { positionOf } from './cursor.ts'
 import {
   type Entry,
   endSessions,
   forgetSessions,
+  inListOrder,
   MAX_LOGIN_SECONDS,
   newestEntries,
   oldestEntries,
@@ -20,7 +24,8 @@ export interface ListedSession {
   lastSeenAt: number
 }
 
-interface Range {
+/** The entries of a page. */
+export interface Range {
   /** The number of entries to read. */
   limit: number
   /** Start after this entry, even if it has been removed. Default: start with the latest. */
@@ -31,16 +36,26 @@ interface Range {
  * Maximum number of entries that one round trip reads or ends. With 20,000, the process was busy for more than a
  * second (2026-11-21).
  */
-export const MAX_PAGE_SIZE = 100
+const MAX_PAGE_SIZE = 100
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT` unless the options are valid. */
+export function rangeOf(page: PageOptions): Range {
+  checkObject('page', page)
+  const { limit = MAX_PAGE_SIZE, cursor } = page
+  checkLimit(limit, MAX_PAGE_SIZE)
+  return { limit, after: cursor === undefined ? undefined : positionOf(cursor) }
+}
 
 /** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
-export function userSessionLists(parts: {
+export function userSessionLists({
+  runner,
+  keys,
+  now,
+}: {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
 }) {
-  const { runner, keys, now } = parts
-
   /** Ends sessions of one user. Returns the ids of those that existed. */
   async function end(ids: readonly string[]): Promise<string[]> {
     const users = await runner.run(endSessions(keys, ids))
@@ -84,7 +99,7 @@ export function userSessionLists(parts: {
     for (let count = limit + 2; ; count *= 2) {
       const from = after?.score
       const found = await runner.run(newestEntries(keys, user, { from, count }))
-      const next = after ? found.filter((entry) => isAfter(entry, after)) : found
+      const next = after ? found.filter((entry) => inListOrder(entry, after) > 0) : found
       if (next.length <= limit && found.length === count) continue
       const entries = next.slice(0, limit)
       return { entries, last: next.length > limit ? entries.at(-1) : undefined }
@@ -131,7 +146,3 @@ export function userSessionLists(parts: {
     },
   }
 }
-
-/** Whether an entry comes after another in a list: latest login first, then highest id. */
-const isAfter = (entry: Entry, other: Entry): boolean =>
-  entry.score < other.score || (entry.score === other.score && entry.id < other.id)

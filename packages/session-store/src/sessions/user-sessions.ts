@@ -39,6 +39,8 @@ export function login(
   }
 }
 
+const COMMANDS_PER_SESSION = 5
+
 /**
  * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
  * first, so that a view or refresh in between cannot bring the session back.
@@ -56,7 +58,7 @@ export function endSessions(keys: Keys, ids: readonly string[]): Update<(string 
     readOnly: false,
     read: (replies) =>
       ids.map((_, index) => {
-        const [user, removed] = replies.slice(5 * index)
+        const [user, removed] = replies.slice(COMMANDS_PER_SESSION * index)
         return removed === 1 && typeof user === 'string' ? user : undefined
       }),
   }
@@ -77,6 +79,10 @@ export interface Entry {
   /** The login time exactly as stored in Redis: Unix seconds with fraction. */
   score: number
 }
+
+/** The order of a user's list: latest login first, then highest id. */
+export const inListOrder = (a: Entry, b: Entry): number =>
+  b.score - a.score || (a.id < b.id ? 1 : -1)
 
 const entries = (command: Command): Update<Entry[]> => ({
   commands: [command],

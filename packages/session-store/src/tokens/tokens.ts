@@ -71,8 +71,12 @@ export const issuedAt = (id: string): number | undefined =>
 
 /** @throws TypeError if there is no secret, a secret is too short, or another option is invalid. */
 export function createTokens(options: TokensOptions): Tokens {
-  const { secrets, lifetimeSeconds = 30 * 24 * 3600, clock = Date.now } = { ...options }
-  const { rememberedLifetimeSeconds = lifetimeSeconds } = { ...options }
+  const {
+    secrets,
+    lifetimeSeconds = 30 * 24 * 3600,
+    rememberedLifetimeSeconds = lifetimeSeconds,
+    clock = Date.now,
+  } = { ...options } // JavaScript callers may omit the options
   if (!Array.isArray(secrets) || ![...secrets].every(isSecret)) throw new TypeError(SECRETS_RULE)
   checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { min: 1, max: MAX_LIFETIME_SECONDS })
   checkRange('tokens.rememberedLifetimeSeconds', rememberedLifetimeSeconds, {

@@ -25,7 +25,7 @@ export class SessionRequestError extends Error {
   }
 }
 
-/** The properties of an error that go to the client: of the two classes above, or of your own. */
+/** What a response tells the client about an error: a `StoreError`, a `SessionRequestError`, or your own. */
 export interface CodedError {
   readonly code: string
   readonly message: string

@@ -122,6 +122,23 @@ describe('importConnectRedis', () => {
     expect(Object.keys(found ?? {}).sort()).toEqual(['__proto__', 'cookie'])
   })
 
+  test.each(['TYPE', 'GET', 'PTTL'])(
+    'skips a session that expires before %s as expired',
+    async (step) => {
+      const { store, old, client, send } = await bothForThisTest()
+      await make(old, 'one', { user: 'ada' }, 600)
+      const sendLate = async (command: string[]) => {
+        if (command[0] === step) await client.del('sess:one')
+        return await send(command)
+      }
+      expect(await importConnectRedis(store, { send: sendLate })).toEqual({
+        imported: 0,
+        existing: 0,
+        skipped: { expired: 1 },
+      })
+    },
+  )
+
   test('stops when its signal is aborted, and checks its options', async () => {
     const { store, old, send } = await bothForThisTest()
     await make(old, 'one', {})
