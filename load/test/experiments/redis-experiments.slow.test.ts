@@ -75,9 +75,10 @@ describe('short-connections', () => {
     ['--idle=1000000', /concurrent connections need more descriptors/],
     ['--maxclients=10', /max number of clients reached/],
     ['--requests=10', /--requests has no effect without --shape/],
+    ['--shape=get-8000 --transports=veth', /--transports veth has no effect with --shape/],
   ] as const)('rejects %s', async ([arg, message]) => {
     const state = await temporaryFolder()
-    const args = ['short-connections', '--builds=patched', arg]
+    const args = ['short-connections', '--builds=patched', ...arg.split(' ')]
     const load = await runLoad({ state, args, until: message })
     expect((await load.exited).code).toBe(1)
     expect(await filesIn(state)).toEqual([])

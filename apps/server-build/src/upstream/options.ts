@@ -99,7 +99,7 @@ Examples:
   npm run test:upstream -- --files unit/auth,unit/networking     two files
   npm run test:upstream -- --files 'unit/cluster/*' --io-threads 1 --clients 1
   npm run test:upstream -- --tls --files unit/tls,unit/auth      with TLS
-  npm run test:upstream -- --sanitizer address --timeout 3600    twice as slow
+  npm run test:upstream -- --sanitizer address --timeout 3600    with the address sanitizer
   npm run test:upstream -- --builds stock,stock                  shows how flaky the tests are
   npm run test:upstream -- --resume --only-differences           continues; lists only differences`,
     )

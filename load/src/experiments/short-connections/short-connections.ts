@@ -162,6 +162,9 @@ Examples:
   async prepare(context, options) {
     const { builds, ioThreads, connections, long, maxclients, shape, requests } = options
     if (requests && !shape) throw new Problem('--requests has no effect without --shape.')
+    if (shape && options.transports.includes('veth')) {
+      throw new Problem('--transports veth has no effect with --shape.')
+    }
     const busy = shape
       ? Math.max(...shape.map((name) => shapeOf(name).clients))
       : connections + long

@@ -8,7 +8,7 @@ import { isIsolated } from './program.ts'
 export interface PeerNetwork {
   /** The address of this process's namespace, for programs in the other one. */
   readonly address: string
-  /** The begin of a command line: runs the rest in the other namespace. */
+  /** The first part of a command line: runs the rest in the other namespace. */
   readonly enter: readonly string[]
   /** Removes the namespace and the devices. */
   stop(): Promise<void>
@@ -23,7 +23,8 @@ const GATEWAY = '10.211.56.250' // one address to resolve instead of 200
 /**
  * Creates a second namespace.
  *
- * @throws Problem if this process does not have its own namespace, or without the programs ip and unshare.
+ * @throws Problem if this process does not have its own namespace, or without the programs ip and unshare; the reason
+ *   of `signal`.
  */
 export async function startPeerNetwork(signal: AbortSignal): Promise<PeerNetwork> {
   requireOwnNetwork('The transport veth')
