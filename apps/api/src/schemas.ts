@@ -108,7 +108,7 @@ export const ViewHeaders = Type.Object({
 export const View = Exactly(
   { user: SessionUser, item: Name, views: Type.Integer() },
   {
-    description: 'The user, the item, and its total views including this one',
+    description: 'The user, the item, and its view count including this view (halved once a day)',
     examples: [{ user: 'ada', item: 'book', views: 17 }],
   },
 )

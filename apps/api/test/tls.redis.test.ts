@@ -43,8 +43,8 @@ test('TLS settings that are invalid or have no effect are rejected', async () =>
   const refused: [Record<string, string>, string][] = [
     [{ REDIS_TLS_CA_FILE: '/nowhere/ca' }, 'REDIS_TLS_CA_FILE cannot be read: ENOENT'],
     [{ REDIS_TLS_CA_FILE: client.keyFile }, 'REDIS_TLS_…: tls has an unusable ca, cert or key'],
-    [{ REDIS_TLS_CERT_FILE: client.certFile }, 'both or neither of cert and key'],
-    [{ REDIS_TLS_KEY_FILE: client.keyFile }, 'both or neither of cert and key'],
+    [{ REDIS_TLS_CERT_FILE: client.certFile }, 'set both cert and key, or neither'],
+    [{ REDIS_TLS_KEY_FILE: client.keyFile }, 'set both cert and key, or neither'],
     [
       { REDIS_TLS_CERT_FILE: client.certFile, REDIS_TLS_KEY_FILE: authority.keyFile },
       'REDIS_TLS_…: tls has an unusable ca, cert or key',

@@ -91,7 +91,7 @@ const singleTrips: Check = ({ figures, costs, clients }) => {
     severity: severityOf(saving, costs),
     title: `Clients send ${figure(commandsPerTrip)} commands per round trip: they wait for each reply before they send the next command.`,
     saving,
-    saves: `up to ${percent(saving)} of the main thread's work, and four of five waits for the network, with five commands per round trip`,
+    saves: `with five commands per round trip: up to ${percent(saving)} of the main thread's work, and four of five network waits`,
     evidence: [
       `${perSecond(commands, figures)} commands arrived in ${perSecond(trips, figures)} reads.`,
       ...names(clients, ({ active, connections, commands: sent, lastCommands }) => [
@@ -159,7 +159,7 @@ const transactions: Check = ({ figures, costs }) => {
     articles:
       'Redis in Action: MULTI and EXEC are not free and may delay important commands; a non-transactional pipeline has all the advantages without them.',
     remedy:
-      'If other clients may see intermediate states, use a pipeline without a transaction: pipeline(False) in redis-py, pipeline() in ioredis, execAsPipeline() in node-redis.',
+      'If it does no harm that other clients see intermediate states, use a pipeline without a transaction: pipeline(False) in redis-py, pipeline() in ioredis, execAsPipeline() in node-redis.',
   }
 }
 

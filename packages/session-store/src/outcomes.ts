@@ -98,7 +98,7 @@ export function overloaded(inFlight: number, server?: string): StoreError {
 /** @param cause The first error that is not a reply; `node` if the node that did not reply is known. */
 function outcomeUnknown(mayHaveWritten: boolean, cause?: Error & { node?: string }): StoreError {
   const message = isNotSent(cause)
-    ? `partly ${cause.message}`
+    ? `some commands were ${cause.message}`
     : `sent to Redis, but the reply${cause?.node === undefined ? '' : ` from ${cause.node}`} was lost`
   return new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { mayHaveWritten, cause })
 }

@@ -45,7 +45,7 @@ export async function checkPartitions(
   if (recorded === undefined || recorded === own) return
   throw new StoreError(
     'ONETRIP_INVALID_INPUT',
-    `this process is set to ${own} partitions, but the first start recorded ${recorded} (field ${PARTITIONS} of ${keys.janitorTasks()}): set ${recorded} in every process, as partitionedKeys(${recorded}) or REDIS_PARTITIONS=${recorded}; if that start was wrong, run HDEL ${keys.janitorTasks()} ${PARTITIONS}`,
+    `this process is set to ${own} partitions, but the first start recorded ${recorded} (field ${PARTITIONS} of ${keys.janitorTasks()}): set ${recorded} in every process, as partitionedKeys(${recorded}) or REDIS_PARTITIONS=${recorded}; if the first start had the wrong number, stop all processes with that number, run HDEL ${keys.janitorTasks()} ${PARTITIONS}, and start with the right number`,
   )
 }
 

@@ -27,7 +27,7 @@ const recorded = () => server.redis.hget('janitor:tasks', 'partitions')
 
 const refusal = (own: number, other: number) => ({
   code: 'ONETRIP_INVALID_INPUT',
-  message: `this process is set to ${own} partitions, but the first start recorded ${other} (field partitions of janitor:tasks): set ${other} in every process, as partitionedKeys(${other}) or REDIS_PARTITIONS=${other}; if that start was wrong, run HDEL janitor:tasks partitions`,
+  message: `this process is set to ${own} partitions, but the first start recorded ${other} (field partitions of janitor:tasks): set ${other} in every process, as partitionedKeys(${other}) or REDIS_PARTITIONS=${other}; if the first start had the wrong number, stop all processes with that number, run HDEL janitor:tasks partitions, and start with the right number`,
 })
 
 test('the first start records the number of partitions, and starts with another number are refused', async () => {

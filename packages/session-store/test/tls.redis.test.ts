@@ -109,7 +109,7 @@ test.each(strategyNames)('%s: unusable TLS options throw a TypeError', (strategy
     createSessionStore({ tokens, strategy, url: 'rediss://h', ...options })
   expect(create({ url: 'redis://h', tls: trusted })).toThrow('begins with rediss://')
   expect(create({ url: 'unix:///redis.sock', tls: trusted })).toThrow('begins with rediss://')
-  expect(create({ tls: { cert: client.cert } })).toThrow('both or neither of cert and key')
+  expect(create({ tls: { cert: client.cert } })).toThrow('set both cert and key, or neither')
   expect(create({ tls: { ca: client.certFile } })).toThrow('unusable ca, cert or key')
   expect(create({ tls: { ca: '-----BEGIN CERTIFICATE-----\nabc' } })).toThrow(
     'unusable ca, cert or key',

@@ -40,7 +40,7 @@ const wholeNumber = (min: number, max: number) => (text: string) => {
 
 const command = new Command('npm run scale:migrate --')
   .description(
-    'Moves sessions and item counts from a single Redis to a Redis Cluster (or to another single Redis with partitioned keys) without downtime. Before the first run, set REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME=target for every API: see docs/scaling-migration.md. After a failure, run the same command again: nothing is moved or counted twice.',
+    'Moves sessions and item counts from a single Redis to a Redis Cluster (or to another single Redis with partitioned keys) without downtime. Before the first run, deploy every API with REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME=source, and then every API with REDIS_MIGRATE_HOME=target: see docs/scaling-migration.md. After a failure, run the same command again: nothing is moved or counted twice.',
   )
   .option('--from <url>', 'source: URL of the single Redis (env: REDIS_URL)')
   .addOption(
@@ -62,7 +62,7 @@ const command = new Command('npm run scale:migrate --')
       'end the migration; the last step, after every API uses only the target',
     ).conflicts('dryRun'),
   )
-  .option('--offline', 'start without an API that has REDIS_MIGRATE_HOME=target; no API may run')
+  .option('--offline', 'migrate while no API is running')
   .option('--rate <number>', 'maximum sessions and items per second', wholeNumber(1, 1e9))
   .option('--batch-size <number>', 'sessions moved by one script call', wholeNumber(1, 100), 50)
   .allowExcessArguments(false)
@@ -173,7 +173,7 @@ async function move(
       `Moved ${formatted(done.moved)} sessions and ${formatted(done.views)} views of ${formatted(done.items)} items in ${seconds} s.`,
       left > 0
         ? `The source has ${formatted(left)} sessions again: some APIs still create sessions there. Set REDIS_MIGRATE_HOME=target for every API, then run this command again.`
-        : 'The source has no more sessions. Remove REDIS_MIGRATE_… and REDIS_URL from every API, then run this command with --finish.',
+        : 'The source has no more sessions. Deploy every API with the target alone (REDIS_CLUSTER instead of REDIS_URL and REDIS_MIGRATE_…; step 5 in docs/scaling-migration.md), then run this command with --finish.',
     ]
   } finally {
     line.clear()

@@ -242,7 +242,7 @@ const routes: FastifyPluginAsyncTypebox<{ risk: Risk }> = async (app, { risk }) 
         operationId: 'getRisk',
         summary: 'Assess the risk of this request from the last login and its network',
         description:
-          'Reasons: why the last login was unusual, and `new network` if this request comes from another network than that login. A login is recorded after about 0.1 s. Other processes see it when Redis reports the change, at most 3 s later while Redis answers.',
+          'Reasons: why the last login was unusual, and `new network` if this request comes from another network than that login. A login is recorded after about 0.1 s. Other processes usually see it at once, and by default at most 3 s later.',
         tags: ['shop'],
         response: { 200: UserRisk },
       },

@@ -72,7 +72,7 @@ function comparison(
   const { median, lowest, highest } = ratio
   const range = `${figure(lowest)} to ${figure(highest)} in ${words[rounds] ?? rounds} rounds`
   if (lowest <= 1 && median >= CLEARLY_FASTER) {
-    return `The rounds disagree: in the median, ${winner} answered ${figure(median)} times as many page views per second as ${other} (${range}).`
+    return `The rounds disagree. In the median round, ${winner} answered ${figure(median)} times as many page views per second as ${other} (${range}).`
   }
   if (lowest <= 1) return `${winner} and ${other} were about as fast (${range}).`
   return `${winner} answered ${figure(median)} times as many page views per second as ${other} (${range}).`

@@ -85,7 +85,7 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
   )
   expect(done.ratio?.lowest).toBeCloseTo(Math.min(...ratios))
   expect(done.sentence).toMatch(
-    /^(The rounds disagree: .+ )?(naive|batch) .+ \([\d.,]+ to [\d.,]+ in two rounds\)\./,
+    /^(The rounds disagree. In the median round, )?(naive|batch) .+ \([\d.,]+ to [\d.,]+ in two rounds\)\./,
   )
 
   expect(await client.keys('*')).toEqual([])

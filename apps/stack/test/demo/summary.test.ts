@@ -50,7 +50,7 @@ describe('the sentence', () => {
   test('does not call lanes equal because of one disturbed round', () => {
     const { sentence } = sentenceOf(three([100, 100, 100], [1_000, 90, 1_200]))
     expect(sentence).toBe(
-      'The rounds disagree: in the median, batch answered 10.0 times as many page views per second as naive (0.900 to 12.0 in three rounds).',
+      'The rounds disagree. In the median round, batch answered 10.0 times as many page views per second as naive (0.900 to 12.0 in three rounds).',
     )
   })
 

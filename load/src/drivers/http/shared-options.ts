@@ -106,7 +106,7 @@ export function addTarget(command: Command): Command {
         .argParser(listOfUrls)
         .conflicts(['variants', 'redisBuild', 'transport', 'workers', 'ioThreads']),
     )
-    .option(ownHostOption, 'allow load on other hosts than this machine, which you must own')
+    .option(ownHostOption, 'allow load on another host, which must be yours')
     .addOption(build)
     .addOption(transport)
     .option('--io-threads <n>', threads, wholeNumber(1, 128))

@@ -22,7 +22,7 @@ export function headlineOf(rows: Rows, { options }: Result): Headline | undefine
   const { ours, base } = pair
   const isMarked = [base, ours].some(({ doubts }) => doubts.length > 0)
   const rate = ours.ratio(RATE, base)
-  const cpu = base.ratio('apiCpuMicros', ours)
+  const cpu = ours.ratio('apiCpuMicros', base)
   const shown = isMarked ? cpu : rate
   if (!shown) return undefined
   const against = (metric: string, name: string, unit = '') => ({
@@ -30,7 +30,7 @@ export function headlineOf(rows: Rows, { options }: Result): Headline | undefine
     label: `${name} per request; ${base.subject}: ${figure(base.median(metric) ?? Number.NaN)}${unit}`,
   })
   return {
-    text: `${isSharedTrip(ours) ? 'One shared trip' : 'One trip'}: ${figure(shown.mean)}× ${isMarked ? 'less CPU time per request' : 'the requests'}`,
+    text: `${isSharedTrip(ours) ? 'One shared trip' : 'One trip'}: ${figure(shown.mean)}× ${isMarked ? 'the CPU time per request' : 'the requests'}`,
     detail: [
       `${ours.subject} against ${base.subject}, ${counted(Number(options.connections), 'connection')}`,
       ...(shown.interval
@@ -39,7 +39,7 @@ export function headlineOf(rows: Rows, { options }: Result): Headline | undefine
       ...(isMarked ? ['rows are marked, so this is CPU time of the API instead of the rate'] : []),
     ].join('; '),
     tiles: [
-      { value: `${figure(shown.mean)}×`, label: isMarked ? 'less API CPU time' : 'requests/s' },
+      { value: `${figure(shown.mean)}×`, label: isMarked ? 'API CPU time' : 'requests/s' },
       against('roundTrips', 'round trips to Redis'),
       against('apiCpuMicros', 'API CPU time', ' µs'),
     ],

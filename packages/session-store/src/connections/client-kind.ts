@@ -25,7 +25,7 @@ function whatIsWrong(client: unknown): string | undefined {
   if (typeof given.call !== 'function') {
     return typeof given.sendCommand === 'function' && typeof given.multi === 'function'
       ? 'this is a client of node-redis: use sender: nodeRedisSender(client)'
-      : 'this is no client of Redis: use url, or a custom sender'
+      : 'this is not a Redis client: use url, or a custom sender'
   }
   // These options exist since ioredis 5.10. Older versions do not have them, and neither does iovalkey, a fork.
   const newest = given.isCluster === true ? 'clusterNodeRetryStrategy' : 'blockingTimeoutGrace'

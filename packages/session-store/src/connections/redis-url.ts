@@ -72,7 +72,7 @@ export function redisAddress(url: string, tls?: ConnectionOptions): RedisAddress
 export function checkTls(tls: ConnectionOptions): void {
   if (typeof tls !== 'object' || tls === null) throw new TypeError('tls must be an object')
   if ((tls.cert === undefined) !== (tls.key === undefined)) {
-    throw new TypeError('tls needs both or neither of cert and key')
+    throw new TypeError('tls: set both cert and key, or neither')
   }
   try {
     // Node ignores an unreadable authority, such as a path instead of the content of a file.

@@ -90,7 +90,7 @@ async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> 
   if (foreign === 0) return
   publishWarning({
     code: 'ONETRIP_FOREIGN_KEY',
-    message: `${foreign} keys that match ${keys.sessionsPattern()} are not sorted sets, so another program uses this database. The sweep skipped them. Set the store's option prefix`,
+    message: `${foreign} keys that match ${keys.sessionsPattern()} are not sorted sets, so another program uses this database. The sweep skipped them. Use a separate database (or, for a new store, the option prefix)`,
   })
 }
 
