@@ -119,12 +119,18 @@ export class Supervisor {
       this.#log.info({ worker: number, workerPid: worker.process.pid }, 'worker is listening')
       if (this.#listening.length === this.#slots.length) this.#start.resolve()
     })
-    worker.once('exit', (code, signal) => {
+    const ended = (why: string) => {
       slot.worker = undefined
       this.#metrics.retire(worker)
-      if (!this.#stopping.signal.aborted) {
-        void this.#replace(slot, reason ?? `worker ended with ${signal ?? `exit code ${code}`}`)
-      }
+      if (!this.#stopping.signal.aborted) void this.#replace(slot, why)
+    }
+    worker.once('exit', (code, signal) => {
+      ended(reason ?? `worker ended with ${signal ?? `exit code ${code}`}`)
+    })
+    // A process that could not be started, for example beyond the limit of processes, never emits 'exit'.
+    worker.on('error', (err) => {
+      if (worker.process.pid === undefined) ended(`worker could not be started: ${err.message}`)
+      else this.#log.warn({ err, worker: slot.number }, 'a message to a worker was lost')
     })
   }
 
