@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 
 const read = (path: string) => readFileSync(join(repository, path), 'utf8')
 const guide = read('docs/compose.md')
@@ -21,6 +22,15 @@ test('the guide names every setting of docker-compose.yml', () => {
 test('every path that the guide names exists', () => {
   const paths = matches(guide, /`((?:apps|packages|load|docs|docker)\/[\w./-]*)`/g)
   expect(paths.filter((path) => !existsSync(join(repository, path)))).toEqual([])
+})
+
+test('docker/password.yml and the monitoring cover every API', () => {
+  const services = parse(compose, { merge: true }).services as Record<string, { image: string }>
+  const apis = Object.keys(services).filter((name) => services[name]?.image === 'onetrip-api')
+  expect(apis).toEqual(['api', 'api-naive', 'api-cluster'])
+  expect(Object.keys(parse(read('docker/password.yml')).services)).toEqual(apis)
+  const { scrape_configs: jobs } = parse(read('docker/prometheus/prometheus.yml'))
+  expect(jobs.map(({ job_name }: { job_name: string }) => job_name)).toEqual(apis)
 })
 
 test('docker-compose.yml and Dockerfiles use only features of Compose 1.29 and the classic builder', () => {
