@@ -1,7 +1,12 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { repository } from '@onetrip/stack/places.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { outputOf } from './command.ts'
 import { Stack } from './stack.ts'
@@ -10,6 +15,8 @@ const PASSWORD = 'correct horse battery staple'
 
 let stack: Stack
 let folder: string
+let httpsPort: number
+let authority: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
@@ -18,8 +25,19 @@ beforeAll(async () => {
   const run = ['docker', 'run', '--rm', '--user', 'root', '-v', `${folder}:/users`]
   await outputOf([...run, 'onetrip-api', 'sh', '-c', script])
   vi.stubEnv('USERS_FILE', join(folder, 'users.txt'))
-  const override = await readFile(join(repository, 'docker/password.yml'), 'utf8')
-  stack = await Stack.create(inject('compose'), override)
+  ;[httpsPort = 0] = await freePorts(1)
+  const certificates = makeCertificates(folder)
+  authority = certificates.authority.cert
+  const site = join(folder, 'site.pem')
+  await writeFile(site, certificates.server.key + certificates.server.cert, { mode: 0o400 })
+  await chown(site, 1000, 1000)
+  vi.stubEnv('CERTIFICATE_FILE', site)
+  vi.stubEnv('HTTPS_ADDRESS', '127.0.0.1')
+  vi.stubEnv('HTTPS_PORT', String(httpsPort))
+  const overrides = ['docker/password.yml', 'docker/https.yml'].map((file) =>
+    readFile(join(repository, file), 'utf8'),
+  )
+  stack = await Stack.create(inject('compose'), ...(await Promise.all(overrides)))
   await stack.up()
 })
 
@@ -46,4 +64,18 @@ test('in production, users in USERS_FILE log in to both APIs with their password
     expect((await logIn(url, { user: 'eve', password: PASSWORD })).status).toBe(401)
     expect((await logIn(url, { user: 'ada' })).status).toBe(400)
   }
+})
+
+test('with a certificate, the proxy publishes the pooled API with TLS, and the rest as before', async () => {
+  const asked = request(`https://127.0.0.1:${httpsPort}/readyz`, { ca: authority })
+  asked.end()
+  const [answer] = await once(asked, 'response')
+  expect(answer.statusCode).toBe(200)
+  expect(JSON.parse(await text(answer))).toEqual({ status: 'ready', strategy: 'batch' })
+  const { NetworkSettings } = await stack.container('proxy')
+  expect(Object.keys(NetworkSettings.Ports).toSorted()).toEqual([
+    '3000/tcp',
+    '3001/tcp',
+    '3443/tcp',
+  ])
 })

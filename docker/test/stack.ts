@@ -88,13 +88,13 @@ export class Stack {
     for (const name of OUR_SETTINGS) delete this.#env[name]
   }
 
-  /** @param override a Compose file (YAML) that is added to ours. */
-  static async create(compose: readonly string[], override?: string): Promise<Stack> {
+  /** @param overrides Compose files (YAML) that are added to ours. */
+  static async create(compose: readonly string[], ...overrides: string[]): Promise<Stack> {
     const folder = await mkdtemp(join(tmpdir(), 'onetrip-compose-'))
     const files = [join(repository, 'docker-compose.yml')]
-    if (override !== undefined) {
-      files.push(join(folder, 'override.yml'))
-      await writeFile(join(folder, 'override.yml'), override)
+    for (const [index, override] of overrides.entries()) {
+      files.push(join(folder, `override-${index}.yml`))
+      await writeFile(join(folder, `override-${index}.yml`), override)
     }
     const ports = await freePorts(3)
     const project = `onetrip-test-${process.pid}-${ports[0]}`
