@@ -185,7 +185,7 @@ export const configSchema = Type.Object({
   SESSION_SECRETS: Type.String({
     default: '',
     description:
-      'Comma-separated secrets of at least 32 characters each. The first signs tokens, all verify them',
+      'Comma-separated secrets of at least 32 characters each, without white space. The first signs tokens, all verify them',
   }),
   SESSION_SECRETS_FILE: Type.String({
     default: '',
@@ -284,6 +284,12 @@ export const configSchema = Type.Object({
     pattern: '^(https?://[^\\s]+)?$',
     description:
       'URL of the OpenTelemetry collector that receives traces, such as http://localhost:4318; empty: no tracing',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: Type.String({
+    default: '',
+    pattern: '^(https?://[^\\s]+)?$',
+    description:
+      'Instead of OTEL_EXPORTER_OTLP_ENDPOINT: whole URL for traces, such as http://localhost:4318/v1/traces',
   }),
   OTEL_EXPORTER_OTLP_PROTOCOL: Type.String({
     default: 'http/protobuf',

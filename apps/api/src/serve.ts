@@ -226,7 +226,8 @@ const MAX_TRACE_FLUSH_MS = 2_000
 
 /** Loads the OpenTelemetry packages only if traces are exported. */
 async function configuredTracing(config: Config, onProblem: (error: Error) => void) {
-  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === '') return undefined
+  if (!config.OTEL_EXPORTER_OTLP_ENDPOINT && !config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT)
+    return undefined
   const { startTracing } = await import('./tracing/tracing.ts')
   return startTracing(config, onProblem)
 }

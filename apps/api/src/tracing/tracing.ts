@@ -39,10 +39,11 @@ const LOG_EVERY_MS = 60_000
  */
 export function startTracing(config: Config, onProblem: (error: Error) => void): Tracing {
   loadDotenv()
-  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT } = process.env
-  const endpoint = config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/?$/, '/v1/traces')
+  const url =
+    config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ||
+    config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/?$/, '/v1/traces')
   // The exporter reads the OTEL_… variables for headers, timeout, compression and certificates.
-  const exporter = new OTLPTraceExporter({ url: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || endpoint })
+  const exporter = new OTLPTraceExporter({ url })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
       'service.name': config.OTEL_SERVICE_NAME,
