@@ -42,9 +42,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     throw new Error('SALE_METHOD=naive is not allowed with NODE_ENV=production: it oversells')
   }
   const SESSION_SECRETS = sessionSecrets(config)
-  if (SESSION_SECRETS.split(',').some(({ length }) => length < 32)) {
+  if (!SESSION_SECRETS.split(',').every((secret) => /^\S{32,}$/.test(secret))) {
     throw new Error(
-      'SESSION_SECRETS (or SESSION_SECRETS_FILE): each secret must have at least 32 characters; openssl rand -base64 32 makes one',
+      'SESSION_SECRETS (or SESSION_SECRETS_FILE): each secret must have at least 32 characters, without white space; separate secrets by commas only; openssl rand -base64 32 makes one',
     )
   }
   const complete = { ...config, SESSION_SECRETS, REDIS_URL: urlWithPassword(config) }

@@ -41,6 +41,11 @@ test.each([
   [{}, 'SESSION_SECRETS'],
   [{ SESSION_SECRETS: 'short' }, 'SESSION_SECRETS'],
   [{ SESSION_SECRETS: `${SESSION_SECRETS},short` }, 'SESSION_SECRETS'],
+  [
+    { SESSION_SECRETS: `${SESSION_SECRETS}, ${SESSION_SECRETS}` },
+    'separate secrets by commas only',
+  ],
+  [{ SESSION_SECRETS: `${SESSION_SECRETS}\n${SESSION_SECRETS}` }, 'without white space'],
   [{ SESSION_SECRETS, PORT: '99999' }, 'PORT'],
   [{ SESSION_SECRETS, NODE_ENV: 'production', DEMO_SOCKET: '/run/demo.sock' }, 'DEMO_SOCKET'],
   [{ SESSION_SECRETS, STRATEGY: 'fast' }, 'STRATEGY'],
