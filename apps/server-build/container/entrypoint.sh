@@ -15,6 +15,9 @@ secrets=${REDIS_SECRETS:-/secrets}
 share=${REDIS_SHARE:-/usr/local/share/onetrip}
 users=${TMPDIR:-/tmp}/users.acl
 
+# shellcheck source=password.sh
+. "$(dirname "$0")/password.sh"
+
 # Files are readable by the owner and the group, which includes the API, and by no others.
 umask 027
 
@@ -36,7 +39,8 @@ secret() {
 }
 
 sha256_of() {
-  tr -d '\n' <"$1" | sha256sum | cut -d ' ' -f 1
+  password=$(password_in "$1") || exit 1
+  printf %s "$password" | sha256sum | cut -d ' ' -f 1
 }
 
 # Same values as src/io-threads.ts, which gives the reasons (test/users.test.ts compares both).
@@ -64,13 +68,14 @@ if [ -n "${CLUSTER_NODE:-}" ]; then
   secret "$secrets/cluster/redis-password"
   replication=$(sha256_of "$secrets/replication/redis-password")
   cluster=$(sha256_of "$secrets/cluster/redis-password")
+  replication_password=$(password_in "$secrets/replication/redis-password")
   templates="$templates $share/cluster.acl"
   left_out=' +config|get' # which would show the password of the user replication
   node=${TMPDIR:-/tmp}/cluster.conf
   {
     cat "$share/cluster.conf"
     echo "masteruser replication"
-    echo "masterauth $(cat "$secrets/replication/redis-password")"
+    printf 'masterauth %s\n' "$replication_password"
     # For logs only. Clients get addresses instead of host names: for the name of a stopped container, Docker's
     # DNS needs ten seconds to answer, and Node looks up only two names at a time.
     echo "cluster-announce-human-nodename $CLUSTER_NODE"

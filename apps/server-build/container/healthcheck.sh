@@ -7,7 +7,9 @@
 set -euo pipefail
 
 # The password is passed in the environment, because every user can read arguments.
-REDISCLI_AUTH=$(cat "${REDIS_SECRETS:-/secrets}/operator/redis-password")
+# shellcheck source=password.sh
+. "$(dirname "$0")/password.sh"
+REDISCLI_AUTH=$(password_in "${REDIS_SECRETS:-/secrets}/operator/redis-password")
 export REDISCLI_AUTH
 answer=$(redis-cli -t 2 --user operator --no-auth-warning ping)
 echo "$answer"

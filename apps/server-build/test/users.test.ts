@@ -86,17 +86,25 @@ test('a node of a cluster has two more users, and no user can read the password 
 
 const run = promisify(execFile)
 
+const scriptOf = (name: string) =>
+  fileURLToPath(new URL(`../container/${name}.sh`, import.meta.url))
+
+interface EntryPoint {
+  cores?: number
+  args?: string[]
+  node?: string
+}
+
 /** Runs the entry point of a container with fakes: `nproc` prints `cores`, redis-server prints its arguments. */
 async function entryPoint(
   folder: string,
-  { cores = 2, args = [], node = '' }: { cores?: number; args?: string[]; node?: string } = {},
+  { cores = 2, args = [], node = '' }: EntryPoint = {},
 ): Promise<string[]> {
   const own = join(folder, `node-${node}`)
   mkdirSync(own, { recursive: true })
   writeFileSync(join(own, 'nproc'), `#!/bin/sh\necho ${cores}\n`, { mode: 0o755 })
   writeFileSync(join(own, 'redis-server'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
-  const script = fileURLToPath(new URL('../container/entrypoint.sh', import.meta.url))
-  const { stdout } = await run('sh', [script, ...args], {
+  const { stdout } = await run('sh', [scriptOf('entrypoint'), ...args], {
     env: {
       PATH: `${own}:${process.env.PATH}`,
       TMPDIR: own,
@@ -152,4 +160,55 @@ test('containers of nodes that start at the same time have the same users and re
     expect(settings).toContain(`\nmasteruser replication\nmasterauth ${password}\n`)
   }
   expect(readdirSync(join(secrets, 'cluster'))).toEqual(['redis-password'])
+})
+
+/** Writes a password file for each user of a node of a cluster. */
+function writePasswords(secrets: string, text: string) {
+  for (const user of [...userNames, ...clusterUserNames]) {
+    mkdirSync(join(secrets, user), { recursive: true })
+    writeFileSync(passwordFile(secrets, user), text)
+  }
+}
+
+for (const user of [...userNames, ...clusterUserNames]) {
+  test(`a container does not start without a password of the user ${user}`, async () => {
+    const folder = folderForThisTest()
+    const secrets = join(folder, 'secrets')
+    writePasswords(secrets, 'some-password')
+    const file = passwordFile(secrets, user)
+    const refused = async (problem: string) =>
+      await expect(entryPoint(folder, { node: 'redis-1' })).rejects.toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining(problem),
+      })
+    writeFileSync(file, ' \r\n')
+    await refused(`${file} contains no password.`)
+    // Tests may run as root, who can read every file, but no folder.
+    rmSync(file)
+    mkdirSync(join(file, 'content'), { recursive: true })
+    await refused(`Cannot read the password in ${file}.`)
+  })
+}
+
+test('a container ignores white space at the ends of passwords, as npm run redis does', async () => {
+  const folder = folderForThisTest()
+  const secrets = join(folder, 'secrets')
+  writePasswords(secrets, ' \tsome-password \r\n\r\n')
+  const args = await entryPoint(folder, { node: 'redis-1' })
+  await writeUsers(secrets, join(folder, 'ours.acl'), true)
+  expect(usersOf(args)).toBe(readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' '))
+  expect(readFileSync(after(args, '--include'), 'utf8')).toContain('\nmasterauth some-password\n')
+})
+
+test('the health check of a container reads the password in the same way', async () => {
+  const folder = folderForThisTest()
+  writePasswords(folder, 'some-password\r\n')
+  const answer = '#!/bin/sh\nif [ "$REDISCLI_AUTH" = "some-password" ]; then echo PONG; fi\n'
+  writeFileSync(join(folder, 'redis-cli'), answer, { mode: 0o755 })
+  const env = { PATH: `${folder}:${process.env.PATH}`, TMPDIR: folder, REDIS_SECRETS: folder }
+  const check = async () => await run('bash', [scriptOf('healthcheck')], { env })
+  expect(await check()).toEqual({ stdout: 'PONG\n', stderr: '' })
+  writePasswords(folder, '\n')
+  await expect(check()).rejects.toMatchObject({ code: 1, stdout: '' })
 })
