@@ -13,6 +13,7 @@ set -eu
 
 secrets=${REDIS_SECRETS:-/secrets}
 share=${REDIS_SHARE:-/usr/local/share/onetrip}
+cpu_max=${REDIS_CPU_MAX:-/sys/fs/cgroup/cpu.max}
 users=${TMPDIR:-/tmp}/users.acl
 
 # shellcheck source=password.sh
@@ -46,6 +47,11 @@ sha256_of() {
 # Same values as src/io-threads.ts, which gives the reasons (test/users.test.ts compares both).
 io_threads() {
   cores=$(nproc)
+  # nproc ignores a CPU quota (docker --cpus). Rounded up; without a quota, cpu.max begins with "max".
+  if [ -r "$cpu_max" ] && read -r quota period <"$cpu_max" && [ "$quota" -gt 0 ] 2>/dev/null; then
+    limit=$(((quota + period - 1) / period))
+    if [ "$limit" -lt "$cores" ]; then cores=$limit; fi
+  fi
   if [ "$cores" -lt 4 ]; then echo 1; return; fi
   if [ "$cores" -lt 6 ]; then echo 3; return; fi
   if [ "$cores" -gt 16 ]; then echo 8; else echo $((cores / 2)); fi

@@ -91,6 +91,8 @@ const scriptOf = (name: string) =>
 
 interface EntryPoint {
   cores?: number
+  /** The content of the kernel's cpu.max. */
+  quota?: string
   args?: string[]
   node?: string
 }
@@ -98,12 +100,13 @@ interface EntryPoint {
 /** Runs the entry point of a container with fakes: `nproc` prints `cores`, redis-server prints its arguments. */
 async function entryPoint(
   folder: string,
-  { cores = 2, args = [], node = '' }: EntryPoint = {},
+  { cores = 2, quota = 'max 100000', args = [], node = '' }: EntryPoint = {},
 ): Promise<string[]> {
   const own = join(folder, `node-${node}`)
   mkdirSync(own, { recursive: true })
   writeFileSync(join(own, 'nproc'), `#!/bin/sh\necho ${cores}\n`, { mode: 0o755 })
   writeFileSync(join(own, 'redis-server'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
+  writeFileSync(join(own, 'cpu.max'), `${quota}\n`)
   const { stdout } = await run('sh', [scriptOf('entrypoint'), ...args], {
     env: {
       PATH: `${own}:${process.env.PATH}`,
@@ -112,6 +115,7 @@ async function entryPoint(
       REDIS_SECRETS: join(folder, 'secrets'),
       REDIS_DATA: join(folder, 'data'),
       REDIS_SHARE: fileURLToPath(new URL('..', import.meta.url)),
+      REDIS_CPU_MAX: join(own, 'cpu.max'),
     },
   })
   return stdout.trim().split('\n')
@@ -128,6 +132,12 @@ test('the entry point of a container and npm run redis use the same number of I/
   for (const cores of [1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 18, 64]) {
     const args = await entryPoint(folder, { cores })
     expect(after(args, '--io-threads'), `${cores} cores`).toBe(`${ioThreadsFor(cores)}`)
+  }
+  // A quota limits the cores; its fractions are rounded up.
+  for (const cpus of [0.5, 3, 3.5, 4, 5, 8.5, 64]) {
+    const args = await entryPoint(folder, { cores: 12, quota: `${cpus * 100_000} 100000` })
+    const cores = Math.min(12, Math.ceil(cpus))
+    expect(after(args, '--io-threads'), `${cpus} CPUs`).toBe(`${ioThreadsFor(cores)}`)
   }
 })
 
