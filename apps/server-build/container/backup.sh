@@ -22,16 +22,21 @@ fi
 trap 'rm -rf "$snapshot"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Links the files of the manifest. Fails if a rewrite has removed one since the manifest was read.
+# Links the files of the manifest. Fails if a rewrite has removed one since the manifest was read. Other errors
+# end the script: explicitly, because `set -e` has no effect in the condition of a loop.
 link() {
   rm -rf "$snapshot"
-  mkdir -p "$snapshot/appendonlydir"
-  cp "$manifest" "$snapshot/appendonlydir/$name"
+  mkdir -p "$snapshot/appendonlydir" || exit 1
+  cp "$manifest" "$snapshot/appendonlydir/$name" || exit 1
   # file <name> seq <number> type <b: base, i: increment, h: to be removed>
-  awk '$6 != "h" { print $2 }' "$snapshot/appendonlydir/$name" >"$snapshot/files"
-  while read -r file; do
+  files=$(awk '$6 != "h" { print $2 }' "$snapshot/appendonlydir/$name") || exit 1
+  if [ -z "$files" ]; then
+    echo "$manifest lists no files, so the backup would be empty." >&2
+    exit 1
+  fi
+  for file in $files; do
     ln "$data/appendonlydir/$file" "$snapshot/appendonlydir/$file" 2>/dev/null || return 1
-  done <"$snapshot/files"
+  done
 }
 
 attempt=1
@@ -44,5 +49,5 @@ until link; do
   sleep 0.2
 done
 
-# 1: a file grew while it was read.
-tar -C "$snapshot" -cf - appendonlydir || [ $? -eq 1 ]
+# GNU tar exits with 1 if a file grew while it was read; other versions of tar exit with 1 only after errors.
+tar -C "$snapshot" -cf - appendonlydir || { [ $? -eq 1 ] && tar --version | grep -q GNU; }
