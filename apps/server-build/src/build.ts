@@ -30,7 +30,7 @@ import {
   patchesOf,
 } from './patches.ts'
 import { type Selection, selectSource, useKnownSource } from './sources/select.ts'
-import type { StoredSource } from './sources/source.ts'
+import { type StoredSource, useSource } from './sources/source.ts'
 import { requireOpenssl, requireTools } from './toolchain.ts'
 
 export interface BuildOptions extends Selection, Variant {
@@ -89,7 +89,10 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
   }
   const key = keyOf(inputs)
   const installed = (await installedBuilds(job.home, build)).find((other) => other.key === key)
-  if (installed) return installed
+  if (installed) {
+    await useSource(job.home, source)
+    return installed
+  }
   const lack = lackOfFixes({ source })
   if (lack) job.progress.warn(lack)
 
@@ -124,6 +127,7 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
     const directory = directoryOf(job.home, build, key)
     await rm(directory, { recursive: true, force: true })
     await rename(ready, directory)
+    await useSource(job.home, source)
     return { ...built, directory }
   } finally {
     await rm(aside, { recursive: true, force: true })

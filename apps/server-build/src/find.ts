@@ -2,7 +2,7 @@ import { type BuildName, makeFlagsOf, type Variant } from './builds.ts'
 import type { Home } from './home.ts'
 import { type Inputs, type InstalledBuild, installedBuilds, platform } from './installed.ts'
 import { hashOfPatches, patchesDirectory, patchesOf } from './patches.ts'
-import { knownSource, type Selection } from './sources/select.ts'
+import { isChosen, knownSource, type Selection } from './sources/select.ts'
 import { findTools } from './toolchain.ts'
 
 /**
@@ -27,8 +27,7 @@ export async function findBuild(
     findTools(env),
     patchesOf(build, patchesDirectory(env)).then(hashOfPatches),
   ])
-  const chosen = selection.source !== undefined || selection.suite !== undefined
-  if (chosen && !source) return undefined
+  if (isChosen(selection) && !source) return undefined
   const wanted: Partial<Inputs> = {
     patches,
     makeFlags: makeFlagsOf(build, selection),

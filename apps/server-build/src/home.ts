@@ -9,7 +9,7 @@ export interface Home {
   readonly redis: string
   /** One folder per source: archive, Debian's patches, `source.json`. */
   readonly sources: string
-  /** File with the name of the source that was used last. */
+  /** File with the name of the current source. */
   readonly currentSource: string
   /** One folder per finished build, `<build>-<key>`; unfinished ones begin with `.tmp-`. */
   readonly builds: string

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { tinyPatch, tinyRedis } from './tiny-redis.ts'
+import { compilesSlowly, tinyPatch, tinyRedis } from './tiny-redis.ts'
 
 test('a build fails if its programs do not run', async () => {
   const makefile =
@@ -82,6 +82,20 @@ test('a failed compilation prints the end of its output and the path of the full
   const log = /Full log: (\S+)/.exec(failed.stderr)?.[1] ?? ''
   expect(await readFile(log, 'utf8')).toContain('main.c:1: oops')
   expect(await tiny.builds()).toEqual([])
+})
+
+test('the source of a failed build does not become the default', async () => {
+  const tiny = await tinyRedis()
+  const first = await tiny.run(['build', 'patched', ...tiny.fromArchive])
+  const broken = await tinyRedis({ makefile: 'redis-server:\n\texit 3\n' })
+  expect(await tiny.run(['build', 'patched', ...broken.fromArchive])).toMatchObject({ code: 1 })
+  expect(await tiny.run(['build', 'patched'])).toMatchObject({ code: 0, stdout: first.stdout })
+
+  const other = await tinyRedis({ makefile: compilesSlowly })
+  const second = await tiny.run(['build', 'patched', ...other.fromArchive])
+  expect(second.code).toBe(0)
+  expect(second.stdout).not.toBe(first.stdout)
+  expect(await tiny.run(['build', 'patched'])).toMatchObject({ code: 0, stdout: second.stdout })
 })
 
 test('names missing tools, how to install them, and alternatives', async () => {

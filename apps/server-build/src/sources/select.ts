@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { RedisBuildError } from '../errors.ts'
 import { sha256OfFile } from '../files.ts'
 import type { Home } from '../home.ts'
@@ -41,7 +40,10 @@ export async function knownSource(
   if (refresh) return undefined
   if (source === undefined) {
     const current = await currentSource(home)
-    return suite === undefined || current?.debian?.suite === suite ? current : undefined
+    if (suite === undefined || current?.debian?.suite === suite) return current
+    return (await storedSources(home))
+      .filter(({ debian }) => debian?.suite === suite)
+      .sort((one, other) => other.fetchedAt.localeCompare(one.fetchedAt))[0]
   }
   const given = (await storedSources(home)).filter(({ route }) => route === 'given')
   if (isAddress(source)) {
@@ -55,22 +57,31 @@ export async function knownSource(
 }
 
 /**
- * Returns the selected source, which becomes the current one. Downloads and verifies it if it is not in the
- * cache. The caller must hold the lock.
+ * Returns the selected source. Downloads and verifies it if it is not in the cache. The caller must hold the
+ * lock, and makes the source the current one (`useSource`) when a build of it is complete: with a default
+ * that cannot be built, every later start would fail.
  *
  * @throws RedisBuildError (SOURCE_REFUSED, SOURCE_UNAVAILABLE); the cache is unchanged then.
  */
 export async function selectSource(job: Job, selection: Selection): Promise<StoredSource> {
-  const source = (await knownSource(job.home, selection)) ?? (await fetchSource(job, selection))
-  await useSource(job.home, basename(source.directory))
+  const known = await knownSource(job.home, selection)
+  if (known) return known
+  const source = await fetchSource(job, selection)
+  // The next attempt would select the same source: it must not download it again.
+  if (!isChosen(selection) && !(await currentSource(job.home))) await useSource(job.home, source)
   return source
 }
 
 /** If the selection names a source that is in the cache, makes it the current one. */
 export async function useKnownSource(home: Home, selection: Selection): Promise<void> {
-  if (selection.source === undefined && selection.suite === undefined) return
+  if (!isChosen(selection)) return
   const source = await knownSource(home, selection)
-  if (source) await useSource(home, basename(source.directory))
+  if (source) await useSource(home, source)
+}
+
+/** Whether the selection names a source or a suite. */
+export function isChosen({ source, suite }: Selection): boolean {
+  return source !== undefined || suite !== undefined
 }
 
 async function fetchSource(job: Job, selection: Selection): Promise<StoredSource> {

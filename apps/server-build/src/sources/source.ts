@@ -1,5 +1,5 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { namesIn, readJson, unfinished, writeJson } from '../files.ts'
 import type { Home } from '../home.ts'
 
@@ -30,16 +30,16 @@ export async function storedSources(home: Home): Promise<StoredSource[]> {
   return sources.filter((source) => source !== undefined)
 }
 
-/** The current source: the one used last, and the default for builds. */
+/** The current source: that of the build completed or selected last, and the default for builds. */
 export async function currentSource(home: Home): Promise<StoredSource | undefined> {
   const current = await readJson<{ name: string }>(home.currentSource)
   return current && (await storedSource(home, current.name))
 }
 
 /** Makes a stored source the current one. */
-export async function useSource(home: Home, name: string): Promise<void> {
+export async function useSource(home: Home, { directory }: StoredSource): Promise<void> {
   const aside = `${home.currentSource}.${process.pid}`
-  await writeJson(aside, { name })
+  await writeJson(aside, { name: basename(directory) })
   await rename(aside, home.currentSource)
 }
 
