@@ -47,9 +47,9 @@ sha256_of() {
 # Same values as src/io-threads.ts, which gives the reasons (test/users.test.ts compares both).
 io_threads() {
   cores=$(nproc)
-  # nproc ignores a CPU quota (docker --cpus). Rounded up; without a quota, cpu.max begins with "max".
+  # nproc ignores a CPU quota (docker --cpus). Rounded down, as in Node; without a quota, cpu.max begins with "max".
   if [ -r "$cpu_max" ] && read -r quota period <"$cpu_max" && [ "$quota" -gt 0 ] 2>/dev/null; then
-    limit=$(((quota + period - 1) / period))
+    limit=$((quota / period))
     if [ "$limit" -lt "$cores" ]; then cores=$limit; fi
   fi
   if [ "$cores" -lt 4 ]; then echo 1; return; fi

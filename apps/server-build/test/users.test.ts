@@ -133,10 +133,10 @@ test('the entry point of a container and npm run redis use the same number of I/
     const args = await entryPoint(folder, { cores })
     expect(after(args, '--io-threads'), `${cores} cores`).toBe(`${ioThreadsFor(cores)}`)
   }
-  // A quota limits the cores; its fractions are rounded up.
+  // A quota limits the cores; its fractions are rounded down, as in Node.
   for (const cpus of [0.5, 3, 3.5, 4, 5, 8.5, 64]) {
     const args = await entryPoint(folder, { cores: 12, quota: `${cpus * 100_000} 100000` })
-    const cores = Math.min(12, Math.ceil(cpus))
+    const cores = Math.min(12, Math.floor(cpus))
     expect(after(args, '--io-threads'), `${cpus} CPUs`).toBe(`${ioThreadsFor(cores)}`)
   }
 })
