@@ -104,14 +104,27 @@ function onlyValue(header: string, name: string): string | undefined {
   let value: string | undefined
   for (const pair of header.split(';')) {
     const equals = pair.indexOf('=')
-    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue
+    if (equals < 0 || stripped(pair, 0, equals) !== name) continue
     if (value !== undefined) {
       throw new SessionRequestError(
         'ONETRIP_SEVERAL_COOKIES',
         `the request has more than one cookie ${name}`,
       )
     }
-    value = pair.slice(equals + 1).trim()
+    value = stripped(pair, equals + 1, pair.length)
   }
   return value
 }
+
+/**
+ * This part of the text without spaces and tabs at its ends, as browsers strip a cookie. `trim` would also remove
+ * characters such as 0xA0: `\xA0__Host-sid`, which any host of the domain may set, would become `__Host-sid`.
+ */
+function stripped(text: string, from: number, to: number): string {
+  let [start, end] = [from, to]
+  while (start < end && isBlank(text[start])) start++
+  while (start < end && isBlank(text[end - 1])) end--
+  return text.slice(start, end)
+}
+
+const isBlank = (character: string | undefined) => character === ' ' || character === '\t'

@@ -31,7 +31,20 @@ test('reads only the cookie with its exact name, without verifying it', () => {
   expect(read('xsid=1; sidx=2; SID=3; sid')).toBeUndefined()
   expect(read('sid=')).toBe('')
   expect(read(' sid = a=b ;')).toBe('a=b')
+  expect(read('x=1;\t sid \t=\ta=b\t')).toBe('a=b')
 })
+
+// Browsers accept these names from any host of the domain: the prefix `__Host-` does not protect them.
+test.each(['\xa0', '\v', '\f', '\ufeff', '\u2028', '\r\n'])(
+  'a cookie with %j before or after its name is another cookie',
+  (space) => {
+    const { read } = sessionCookie()
+    expect(read(`${space}__Host-onetrip=evil`)).toBeUndefined()
+    expect(read(`__Host-onetrip${space}=evil`)).toBeUndefined()
+    expect(read(`a=1; ${space}__Host-onetrip=evil; __Host-onetrip=good`)).toBe('good')
+    expect(read(`__Host-onetrip=${space}good`)).toBe(`${space}good`)
+  },
+)
 
 test('a request with two cookies of the same name is refused', () => {
   const { read } = sessionCookie({ name: 'sid' })
