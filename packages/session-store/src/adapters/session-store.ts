@@ -130,12 +130,18 @@ export function expiryOf({ cookie }: StoredSession): number {
 /**
  * Passes the result to the callback if there is one, else returns the promise. The callback runs in
  * `process.nextTick`, so that an error it throws does not reject the promise of the store.
+ *
+ * express-session drops the promise if the application passes no callback, as in `req.session.destroy()`: an error
+ * must not become an unhandled rejection, which ends the process. A caller that awaits the promise still gets it.
  */
 export function answer<Result>(
   promise: Promise<Result>,
   callback: ((error: unknown, result?: Result) => void) | undefined,
 ): Promise<Result | undefined> {
-  if (callback === undefined) return promise
+  if (callback === undefined) {
+    promise.catch(() => undefined)
+    return promise
+  }
   return promise.then(
     (result) => {
       process.nextTick(callback, null, result)

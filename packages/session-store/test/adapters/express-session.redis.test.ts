@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import express, { type Request, type Response } from 'express'
 import session, { type SessionOptions } from 'express-session'
 import { expect, onTestFinished, test } from 'vitest'
 import { expressSessionStore } from '../../src/express-session.ts'
-import { articleKeys as keys } from '../../src/index.ts'
+import { errorChannel, articleKeys as keys } from '../../src/index.ts'
 import { Clock, retentionServer } from '../retention-fixture.ts'
 
 const server = retentionServer()
@@ -202,4 +203,28 @@ test('a callback that throws is not called again', async () => {
   expect((await promise).message).toBe('from the callback')
   for (const listener of listeners) process.on('uncaughtException', listener)
   expect(calls).toBe(1)
+})
+
+test('destroy without a callback does not end the process if Redis is not available', async () => {
+  const { adapter, store } = await applicationForThisTest()
+  const request = { sessionID: 'one', sessionStore: adapter } as unknown as Request
+  const loaded = adapter.createSession(request, { cookie: new session.Cookie() })
+  let failures = 0
+  const count = () => failures++
+  errorChannel.subscribe(count)
+  const unhandled: unknown[] = []
+  const listeners = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection')
+  process.on('unhandledRejection', (error) => unhandled.push(error))
+  onTestFinished(() => {
+    errorChannel.unsubscribe(count)
+    process.removeAllListeners('unhandledRejection')
+    for (const listener of listeners) process.on('unhandledRejection', listener)
+  })
+  await store.close()
+  loaded.destroy(undefined as never) // the types require a callback, JavaScript does not
+  await expect.poll(() => failures).toBe(1)
+  await setImmediate() // Node.js emits unhandledRejection before
+  expect(unhandled).toEqual([])
+  await expect(adapter.destroy('one')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
 })
