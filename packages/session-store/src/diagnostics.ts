@@ -117,13 +117,14 @@ export const errorChannel = channel('onetrip:error')
 /** A problem of the configuration that an operator should fix. */
 export interface StoreWarning {
   /**
-   * Redis may evict sessions; a session cookie outlives its session; the janitor found keys of another
-   * program that match the key names of the store; the number of partitions could not be compared with that
-   * of the data.
+   * Redis may evict sessions; a session cookie outlives its session; a session of `migrateFrom` cannot be stored;
+   * the janitor found keys of another program that match the key names of the store; the number of partitions
+   * could not be compared with that of the data.
    */
   code:
     | 'ONETRIP_EVICTION'
     | 'ONETRIP_COOKIE_OUTLIVES_SESSION'
+    | 'ONETRIP_SESSION_NOT_MOVED'
     | 'ONETRIP_FOREIGN_KEY'
     | 'ONETRIP_PARTITIONS'
   message: string

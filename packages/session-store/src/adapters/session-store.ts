@@ -1,5 +1,6 @@
 import type { ExternalSessions } from '../data/external-sessions.ts'
 import { publishWarning } from '../diagnostics.ts'
+import { StoreError } from '../errors.ts'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import type { SessionStore } from '../store-types.ts'
 
@@ -18,7 +19,8 @@ export interface OldStore {
 export interface AdapterOptions {
   /**
    * Moves sessions from this store when they are first read: writes them to the new store, then destroys them
-   * in the old one. Destroying a session destroys it in both.
+   * in the old one. Destroying a session destroys it in both. A session beyond the store's `dataLimits` stays in
+   * the old store, and its user gets a new session.
    */
   migrateFrom?: OldStore
 }
@@ -34,6 +36,7 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
   checkOptionNames('the session store of a framework', options, optionNames)
   const { migrateFrom } = options
   let warned = false
+  let warnedOfUnmovable = false
 
   async function get(id: string): Promise<StoredSession | null> {
     const found = await read(sessions, id)
@@ -41,12 +44,21 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
     const old = await new Promise<unknown>((resolve, reject) => {
       migrateFrom.get(id, (error, session) => (error ? reject(error) : resolve(session)))
     })
-    if (old) {
-      const added = await sessions.add(id, plain(old))
-      if (added !== 'exists') await destroyOld(id)
-    }
+    if (old) await move(id, old)
     // Not `old`: another request may have moved and changed the session meanwhile.
     return (await read(sessions, id)) ?? null
+  }
+
+  /** An old session that the store cannot take, such as one beyond `dataLimits`, stays where it is. */
+  async function move(id: string, old: unknown): Promise<void> {
+    try {
+      const added = await sessions.add(id, plain(old))
+      if (added !== 'exists') await destroyOld(id)
+    } catch (error) {
+      if (!(error instanceof StoreError && error.code === 'ONETRIP_INVALID_INPUT')) throw error
+      // Throwing it would fail every request with this cookie, even that of the login page.
+      warnOfUnmovable(error)
+    }
   }
 
   async function destroyOld(id: string): Promise<void> {
@@ -81,6 +93,15 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
     publishWarning({
       code: 'ONETRIP_COOKIE_OUTLIVES_SESSION',
       message: `a session cookie lives longer than the store's idleSeconds (${sessions.idleSeconds}): the session ends first. Raise idleSeconds or lower the cookie's maxAge`,
+    })
+  }
+
+  function warnOfUnmovable({ message }: StoreError): void {
+    if (warnedOfUnmovable) return
+    warnedOfUnmovable = true
+    publishWarning({
+      code: 'ONETRIP_SESSION_NOT_MOVED',
+      message: `a session of migrateFrom cannot be moved, and its user gets a new one: ${message}. Raise dataLimits. Further sessions cause no warning`,
     })
   }
 

@@ -6,6 +6,7 @@ import { expressSessionStore } from '../../src/express-session.ts'
 import { fastifySessionStore } from '../../src/fastify-session.ts'
 import { type ImportProgress, importConnectRedis } from '../../src/index.ts'
 import { Clock, evictOnly, retentionServer } from '../retention-fixture.ts'
+import { warningsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 const IDLE_SECONDS = 3600
@@ -180,5 +181,27 @@ describe.each([
     await make(old, 'one', { user: 'ada' })
     expect(await adapter.get('one')).toBe(null)
     expect(await old.get('one')).toBe(null)
+  })
+
+  test('a session beyond dataLimits does not lock its user out, and moves once the limit is raised', async () => {
+    const warnings = warningsOfThisTest()
+    const { clock, store, old } = await bothForThisTest()
+    const adapter = make_(store, { migrateFrom: old })
+    const large = { cart: 'x'.repeat(20_000) }
+    for (const id of ['large one', 'large two']) await make(old, id, large, 600)
+    expect(await adapter.get('large one')).toBe(null)
+    expect(await adapter.get('large two')).toBe(null)
+    expect(warnings).toEqual([
+      {
+        code: 'ONETRIP_SESSION_NOT_MOVED',
+        message: expect.stringMatching(/data field "cart" has 20002 bytes.* Raise dataLimits/),
+      },
+    ])
+    expect(warnings[0]?.message).not.toContain('large')
+    const dataLimits = { fieldBytes: 30_000 }
+    const roomy = await server.storeForThisTest(clock, { idleSeconds: IDLE_SECONDS, dataLimits })
+    const moved = await make_(roomy, { migrateFrom: old }).get('large one')
+    expect(moved).toMatchObject(large)
+    expect(await old.length()).toBe(1)
   })
 })
