@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
@@ -72,6 +73,29 @@ test('when Redis is killed, nothing hangs and nothing is counted twice', async (
     .toMatchObject({ user: 'ada' })
   const [book] = await store.popularItems()
   expect(book?.views).toBeLessThanOrEqual(22)
+})
+
+test('a connection that does not reply is reopened, but not after the store has closed', async () => {
+  const redis = await redisForThisTest()
+  const [open, closed] = [await clientOn(redis.socket), await clientOn(redis.socket)]
+  const storeOf = (client: typeof open) =>
+    createSessionStore({
+      sender: nodeRedisSender(client, { stalledAfterMs: 500 }),
+      ...{ tokens, janitor: false, deadlineMs: 50 },
+    })
+  const stores = [open, closed].map(storeOf)
+  onTestFinished(() => stores[0]?.close())
+  redis.program.signal('SIGSTOP')
+  const ended = [open, closed].map((client) => once(client, 'end'))
+  for (const store of stores) {
+    await expect(store.popularItems()).rejects.toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN' })
+  }
+  await stores[1]?.close()
+  await Promise.all(ended)
+  expect([open.isOpen, closed.isOpen]).toEqual([true, false])
+  redis.program.signal('SIGCONT')
+  await expect.poll(() => open.isReady).toBe(true)
+  expect(closed.isOpen).toBe(false)
 })
 
 test('a client that could send late is refused, and so is anything but a client', async () => {

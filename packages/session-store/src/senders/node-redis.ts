@@ -6,6 +6,8 @@ import type { Sender } from './sender.ts'
 /** The part of node-redis's client (`createClient` of the package `redis`) that the sender uses. */
 export interface NodeRedisClient {
   readonly isReady: boolean
+  /** Whether the client is connected or connecting: false after `close` and `destroy`. */
+  readonly isOpen: boolean
   readonly options: { disableOfflineQueue?: boolean | undefined } | undefined
   sendCommand(args: string[], options: { timeout: number }): Promise<unknown>
   connect(): Promise<unknown>
@@ -52,10 +54,18 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
   }
 }
 
-/** Outstanding replies count as lost. Listeners of the client get errors of connecting. */
+/**
+ * Closes a connection that does not reply, and opens a new one unless the client has been closed. Outstanding replies
+ * count as lost. Listeners of the client get errors of connecting.
+ */
 function reopen(client: NodeRedisClient): void {
-  client.destroy()
-  client.connect().catch(() => undefined)
+  const { isOpen } = client
+  try {
+    client.destroy()
+  } catch {
+    return // node-redis 5 throws if the client has been closed
+  }
+  if (isOpen) client.connect().catch(() => undefined)
 }
 
 /** Turns off the client's timeout of 5 s, which takes as much CPU as the command; `stalledAfterMs` replaces it. */
