@@ -246,7 +246,8 @@ export interface SessionStore {
   /**
    * Creates another janitor, which you start or run yourself. A janitor ends sessions that are idle or beyond
    * the maximum, rescales the item counts and removes leftovers. There may be several in any number of
-   * processes; only one works at a time. Needs Redis 7.0 or newer.
+   * processes; only one works at a time. Create it once: it holds the position of an unfinished sweep. Needs Redis
+   * 7.0 or newer.
    *
    * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
    */

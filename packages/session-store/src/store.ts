@@ -69,12 +69,12 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const { run } = runner
   const context = { runner, keys, now, idleSeconds }
   const clustered = isClustered(options)
-  const janitors: Janitor[] = []
-  const janitor = (janitorOptions: JanitorOptions = {}): Janitor => {
-    const created = createJanitor({ ...context, now: () => now() / 1000 }, janitorOptions)
-    janitors.push(created)
-    return created
-  }
+  const activeJanitors = new Set<Janitor>()
+  const janitor = (janitorOptions: JanitorOptions = {}): Janitor =>
+    createJanitor(
+      { ...context, now: () => now() / 1000, active: activeJanitors },
+      janitorOptions,
+    )
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
 
@@ -265,7 +265,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     janitor,
 
     async close() {
-      if (janitors.length > 0) await Promise.all(janitors.map((janitor) => janitor.stop()))
+      if (activeJanitors.size > 0) {
+        await Promise.all([...activeJanitors].map((janitor) => janitor.stop()))
+      }
       await runner.close()
     },
   }

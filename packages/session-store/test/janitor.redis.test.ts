@@ -6,6 +6,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
+  type Janitor,
   type JanitorOptions,
   articleKeys as keys,
   parseInfo,
@@ -13,6 +14,7 @@ import {
   retentionChannel,
   type SessionStore,
 } from '../src/index.ts'
+import { createJanitor } from '../src/retention/janitor.ts'
 import { janitorLock } from '../src/retention/janitor-lock.ts'
 import { createRunner } from '../src/runner.ts'
 import { chooseSender } from '../src/strategies.ts'
@@ -206,6 +208,26 @@ describe('start and stop', () => {
     expect(aborted.events).toHaveLength(told)
     await store.close()
     expect(other.events.filter(({ type }) => type === 'failure')).toEqual([])
+  })
+
+  test('a store keeps only janitors that are started or running', async () => {
+    const { sender } = chooseSender({ url: `unix://${server.socket}` })
+    const runner = createRunner(sender, { deadlineMs: 20_000, maxInFlight: 1_000 })
+    onTestFinished(() => runner.close())
+    await runner.ready(10_000)
+    const active = new Set<Janitor>()
+    const context = { runner, keys, now: () => 1_700_000_000, idleSeconds: 100, active }
+    const janitor = createJanitor(context, {})
+    expect(active.size).toBe(0)
+    const run = janitor.runOnce()
+    expect(active).toEqual(new Set([janitor]))
+    await run
+    expect(active.size).toBe(0)
+    janitor.start()
+    await janitor.runOnce()
+    expect(active).toEqual(new Set([janitor]))
+    await janitor.stop()
+    expect(active.size).toBe(0)
   })
 
   test('a failed run is published, and the next one works when Redis is back', async () => {

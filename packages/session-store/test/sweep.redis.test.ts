@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -174,4 +177,24 @@ test('sessions end even if the key of their list belongs to another program', as
   const janitor = store.janitor({ idleSeconds: 60, batchSize: 3, ...evictOnly })
   expect(await janitor.runOnce()).toMatchObject({ evicted: tokens.length + 1 })
   expect(await server.redis.get(keys.sessions('mallory'))).toBe('of another program')
+})
+
+test('examples/janitor.ts, a job in a process of its own, completes the sweep', async () => {
+  const clock = new Clock()
+  const store = await server.storeForThisTest(clock)
+  const { token } = await store.login('ada')
+  await store.endUserSessions('ada')
+  await server.redis.zadd(keys.sessions('ada'), clock.seconds, idOf(token)) // the last kind of leftover to be swept
+  // More than the steps of one run: each of the three scans takes one step per 100 keys.
+  const others = Array.from({ length: 30_000 }, (_, index) => [`other:${index}`, ''])
+  await server.redis.mset(Object.fromEntries(others))
+  const example = fileURLToPath(new URL('../examples/janitor.ts', import.meta.url))
+  await promisify(execFile)(process.execPath, [example], {
+    env: {
+      PATH: process.env.PATH,
+      REDIS_URL: `unix://${server.socket}`,
+      SESSION_SECRET: 'a-secret-for-tests-a-secret-for-tests',
+    },
+  })
+  expect(await server.redis.exists(keys.sessions('ada'))).toBe(0)
 })

@@ -72,6 +72,9 @@ export interface Janitor {
    * One run: ends sessions until the limits hold, and rescales the item counts if due. Then it starts the sweep if
    * due, or continues an unfinished one, for at most 500 steps. Joins a run that is in progress.
    *
+   * This object holds the position of an unfinished sweep, and the next sweep is due only after `sweepEverySeconds`:
+   * call `runOnce` of the same janitor until `sweeping` is false.
+   *
    * @throws StoreError with the codes of `SessionStore.run`; the signal's reason if it was aborted.
    */
   runOnce(): Promise<RetentionRun>
@@ -86,11 +89,13 @@ interface JanitorContext {
   /** Unix seconds with fraction. */
   now: () => number
   idleSeconds: number
+  /** Contains the janitor while it is started or a run is in progress. */
+  active: Set<Janitor>
 }
 
 /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
 export function createJanitor(
-  { runner, keys, now, idleSeconds }: JanitorContext,
+  { runner, keys, now, idleSeconds, active }: JanitorContext,
   options: JanitorOptions,
 ): Janitor {
   checkOptions('a janitor', options)
@@ -197,10 +202,16 @@ export function createJanitor(
 
   function runOnce(): Promise<RetentionRun> {
     if (signal?.aborted) return Promise.reject(signal.reason as Error)
+    active.add(janitor)
     current ??= run(stopping.signal).finally(() => {
       current = undefined
+      removeIfIdle()
     })
     return current
+  }
+
+  function removeIfIdle(): void {
+    if (!loop && !current) active.delete(janitor)
   }
 
   async function stop(): Promise<void> {
@@ -208,6 +219,7 @@ export function createJanitor(
     loop = undefined
     stopping.abort()
     stopping = new AbortController()
+    removeIfIdle()
     await current?.catch(() => undefined) // the caller of the run gets the error
   }
 
@@ -215,6 +227,7 @@ export function createJanitor(
     if (loop || signal?.aborted) return
     const own: Loop = {}
     loop = own
+    active.add(janitor)
     const beginAfter = (seconds: number) => {
       own.timer = setTimeout(begin, seconds * 1000).unref()
     }
@@ -234,7 +247,8 @@ export function createJanitor(
   }
 
   signal?.addEventListener('abort', () => void stop(), { once: true })
-  return { start, stop, runOnce }
+  const janitor: Janitor = { start, stop, runOnce }
+  return janitor
 }
 
 type Task = 'rescale' | 'sweep'

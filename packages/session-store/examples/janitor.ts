@@ -1,0 +1,17 @@
+import { setTimeout } from 'node:timers/promises'
+import { createSessionStore } from '@onetrip/session-store'
+
+const store = createSessionStore({
+  url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
+  tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
+  janitor: false,
+})
+await store.ready()
+
+const janitor = store.janitor({ maxSessions: 1_000_000 }) // one: it holds the position of the sweep
+let run = await janitor.runOnce()
+while (run.sweeping) {
+  if (!run.worked) await setTimeout(1_000) // another process holds the lock
+  run = await janitor.runOnce()
+}
+await store.close()
