@@ -21,6 +21,20 @@ export const errorKind = ({ message }: Error): string => message.split(' ', 1)[0
 const isLost = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && !isRefusal(outcome)
 
+/**
+ * Adds the outcomes that a sender has omitted: they count as lost, or as not sent if the last command that has an
+ * outcome was not sent.
+ */
+export function withOmitted(outcomes: readonly Outcome[], count: number): readonly Outcome[] {
+  if (outcomes.length >= count) return outcomes
+  const last = outcomes.at(-1)
+  const missing =
+    last !== undefined && isLost(last)
+      ? last
+      : new Error('the sender returned no outcome for this command')
+  return [...outcomes, ...new Array<Outcome>(count - outcomes.length).fill(missing)]
+}
+
 const READ_COMMANDS = new Set(
   'BITCOUNT HGET HGETALL HMGET HSCAN PING SCAN ZCARD ZMSCORE ZRANGE ZREVRANGE ZSCAN ZSCORE'.split(
     ' ',
@@ -53,19 +67,17 @@ function mayHaveChanged(command: Command, outcome: Outcome | undefined): boolean
 /**
  * Returns the result of an update, or throws its error.
  *
- * @param outcomes One for each command that was sent, in order.
+ * @param returned One for each command, in order. The sender may have omitted the last ones.
  * @throws StoreError `ONETRIP_REFUSED`, naming the command and its position in the update, or
  *   `ONETRIP_OUTCOME_UNKNOWN`. `mayHaveWritten` is derived from the outcomes.
  */
-export function readOutcomes<Result>(update: Update<Result>, outcomes: readonly Outcome[]): Result {
+export function readOutcomes<Result>(update: Update<Result>, returned: readonly Outcome[]): Result {
+  const outcomes = withOmitted(returned, update.commands.length)
   let failed = -1
   for (let index = 0; index < outcomes.length && failed < 0; index++) {
     if (outcomes[index] instanceof Error) failed = index
   }
-  if (failed < 0) {
-    if (outcomes.length < update.commands.length) throw outcomeUnknown(!update.readOnly)
-    return update.read(outcomes as readonly Reply[])
-  }
+  if (failed < 0) return update.read(outcomes as readonly Reply[])
 
   const mayHaveWritten =
     !update.readOnly &&

@@ -63,6 +63,33 @@ test('when Redis is killed, updates in flight fail at once; when it is back, it 
   expect(lostConnections).toBe(2) // failed attempts to reconnect do not count
 })
 
+test.each([
+  ['sequential', false],
+  ['pipeline', true],
+] as const)(
+  '%s: after the lost reply of a read, a write may have been executed: %s',
+  async (strategy, sent) => {
+    const redis = await redisForThisTest()
+    const store = storeOn(redis.socket, { strategy, deadlineMs: 20_000 })
+    await store.ready()
+    redis.program.signal('SIGSTOP')
+    const update = store.run({
+      commands: [
+        ['HGET', 'login:', 'id'],
+        ['ZINCRBY', 'viewed:', -1, 'book'],
+      ],
+      readOnly: false,
+      read: () => undefined,
+    })
+    redis.program.signal('SIGKILL')
+    await expect(update).rejects.toMatchObject({
+      code: 'ONETRIP_OUTCOME_UNKNOWN',
+      mayHaveWritten: sent,
+      retrySafe: !sent,
+    })
+  },
+)
+
 test('when Redis is paused, updates fail at the deadline, and the number in flight is limited', async () => {
   const redis = await redisForThisTest()
   const patient = storeOn(redis.socket)

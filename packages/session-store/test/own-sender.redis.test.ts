@@ -147,6 +147,36 @@ test.each(lists)('a sender that %s makes all updates fail, batched or not', asyn
   }
 })
 
+const lost = new Error('the connection was lost')
+const notSent = new StoreError('ONETRIP_NOT_SENT', 'there is no connection')
+const refused = Object.assign(new Error('WRONGTYPE'), { name: 'ReplyError' })
+
+test.each<[Outcome[], object]>([
+  [[lost], { code: 'ONETRIP_OUTCOME_UNKNOWN', mayHaveWritten: true, retrySafe: false }],
+  [[], { code: 'ONETRIP_OUTCOME_UNKNOWN', mayHaveWritten: true, retrySafe: false }],
+  [['ada'], { code: 'ONETRIP_OUTCOME_UNKNOWN', mayHaveWritten: true, retrySafe: false }],
+  [[refused], { code: 'ONETRIP_OUTCOME_UNKNOWN', mayHaveWritten: true, retrySafe: false }],
+  [[notSent], { code: 'ONETRIP_NOT_SENT', mayHaveWritten: false, retrySafe: true }],
+  [[lost, notSent], { code: 'ONETRIP_OUTCOME_UNKNOWN', mayHaveWritten: false, retrySafe: true }],
+])(
+  'of a read and two writes, a sender returns only %o: batched or not, %o',
+  async (outcomes, error) => {
+    const commands = [
+      ['HGET', 'login:', 'id'],
+      ['ZINCRBY', 'viewed:', -1, 'book'],
+      ['ZINCRBY', 'viewed:', -1, 'pen'],
+    ] as const
+    for (const decorate of [(sender: Sender) => sender, batching]) {
+      const send = async () => outcomes
+      const sender = decorate({ name: 'own', send, close: async () => {} })
+      const store = createSessionStore({ sender, tokens, janitor: false })
+      const run = store.run({ commands, readOnly: false, read: () => undefined })
+      await expect(run).rejects.toMatchObject(error)
+      await store.close()
+    }
+  },
+)
+
 test('batching keeps the optional functions of a sender that is a class instance', async () => {
   class Own {
     readonly name = 'own'

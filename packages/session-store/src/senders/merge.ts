@@ -1,4 +1,4 @@
-import type { Outcome } from '../outcomes.ts'
+import { type Outcome, withOmitted } from '../outcomes.ts'
 import type { Command, CommandList, Reply } from '../updates.ts'
 
 type Argument = string | number
@@ -174,7 +174,7 @@ export function merge(updates: readonly CommandList[]): Batch {
     commands: all.map(({ command, updates: members }) =>
       members.length > 1 ? (rules.get(command[0])?.variadic?.(command) ?? command) : command,
     ),
-    split: (outcomes) => splitOutcomes(updates, all, outcomes),
+    split: (outcomes) => splitOutcomes(updates, all, withOmitted(outcomes, all.length)),
     splitArrived(outcomes) {
       const skipped = new Set(returned)
       all.forEach(({ updates: members }, index) => {
@@ -190,10 +190,6 @@ export function merge(updates: readonly CommandList[]): Batch {
   }
 }
 
-const missingOutcome = (outcomes: readonly Outcome[]): Error =>
-  outcomes.find((outcome) => outcome instanceof Error) ??
-  new Error('the sender returned no outcome for this command')
-
 function splitOutcomes(
   updates: readonly CommandList[],
   all: readonly Merged[],
@@ -202,8 +198,7 @@ function splitOutcomes(
 ): Outcome[][] {
   const own = updates.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
   all.forEach((merged, index) => {
-    // A sender may stop after an error and return fewer outcomes.
-    const outcome = index < outcomes.length ? (outcomes[index] ?? null) : missingOutcome(outcomes)
+    const outcome = outcomes[index] ?? null
     const rule = rules.get(merged.command[0])
     merged.updates.forEach((update, part) => {
       const target = own[update]

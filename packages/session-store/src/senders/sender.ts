@@ -11,10 +11,15 @@ export interface Sender {
   readonly name: string
   /**
    * Sends the commands in order and resolves with one outcome for each: Redis's reply; an `Error` named
-   * `ReplyError` if Redis returned an error; any other `Error` if the reply was lost. After a lost reply, it may
-   * omit the remaining outcomes. A rejection means that all replies were lost, except that a `StoreError` is
-   * passed to the caller unchanged. A sender for several servers may call `onArrival` each time that one has
-   * replied, so that callers do not wait for the slowest server of the list.
+   * `ReplyError` if Redis returned an error; any other `Error` if the reply was lost. A rejection means that all
+   * replies were lost, except that a `StoreError` is passed to the caller unchanged.
+   *
+   * After a lost reply, it may omit the remaining outcomes; they count as lost, too: Redis may have executed the
+   * commands. A sender that knows that it has not sent a command returns a `StoreError` with the code
+   * `ONETRIP_NOT_SENT` as its outcome, and may omit the outcomes after that one as well.
+   *
+   * A sender for several servers may call `onArrival` each time that one has replied, so that callers do not wait
+   * for the slowest server of the list.
    */
   send(list: CommandList, onArrival?: OnArrival): Promise<readonly Outcome[]>
   /**

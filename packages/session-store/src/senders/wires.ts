@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { type Client, isCluster } from '../connections/client.ts'
 import { sendPerNode, sendToNode } from '../connections/cluster.ts'
 import { publishRoundTrip } from '../diagnostics.ts'
-import { errorKind, isRefusal, type OnArrival, type Outcome } from '../outcomes.ts'
+import { errorKind, isRefusal, notSent, type OnArrival, type Outcome } from '../outcomes.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 
 /** How commands are sent over a connection. */
 export interface Wire {
   readonly name: string
-  /** Resolves with one outcome for each command that was sent. Rejects only with a `StoreError`. */
+  /** Resolves with outcomes as `Sender.send` does. Rejects only with a `StoreError`. */
   send(client: Client, commands: readonly Command[], onArrival?: OnArrival): Promise<Outcome[]>
 }
 
@@ -37,7 +37,10 @@ export const oneByOne: Wire = {
       const outcome = await sendCommand(client, command)
       outcomes.push(outcome)
       // Stops after a lost reply, but not after an error reply: that does not stop a pipeline either.
-      if (outcome instanceof Error && !isRefusal(outcome)) break
+      if (outcome instanceof Error && !isRefusal(outcome)) {
+        if (outcomes.length < commands.length) outcomes.push(notSent('an earlier reply was lost'))
+        break
+      }
     }
     return outcomes
   },
