@@ -176,13 +176,20 @@ export interface SessionStore {
   revokeSession(token: string, id: string): Promise<boolean>
 
   /**
-   * Ends all sessions of the token's user, including this one, 100 at a time. Returns their number.
+   * Ends all sessions of the token's user, 100 at a time, and this one last: after a failure, call it again with the
+   * same token. Returns their number.
    *
-   * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended.
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended. If some sessions may have
+   *   ended, the error has `mayHaveWritten` and `retrySafe`.
    */
   logoutEverywhere(token: string): Promise<number>
 
-  /** Ends all sessions that a user started with `login`. For administrators. Returns their number. */
+  /**
+   * Ends all sessions that a user started with `login`. For administrators. Returns their number. After a failure,
+   * call it again.
+   *
+   * @throws StoreError If some sessions may have ended, the error has `mayHaveWritten` and `retrySafe`.
+   */
   endUserSessions(user: string): Promise<number>
 
   /**

@@ -30,7 +30,7 @@ import { cursorOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
 import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
-import { rangeOf, userSessionLists } from './sessions/user-session-lists.ts'
+import { rangeOf, totalEnded, userSessionLists } from './sessions/user-session-lists.ts'
 import * as userSessions from './sessions/user-sessions.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import type { SessionStore } from './store-types.ts'
@@ -71,10 +71,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const clustered = isClustered(options)
   const activeJanitors = new Set<Janitor>()
   const janitor = (janitorOptions: JanitorOptions = {}): Janitor =>
-    createJanitor(
-      { ...context, now: () => now() / 1000, active: activeJanitors },
-      janitorOptions,
-    )
+    createJanitor({ ...context, now: () => now() / 1000, active: activeJanitors }, janitorOptions)
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
 
@@ -102,6 +99,13 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   const lists = userSessionLists({ runner, keys, now })
+  /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
+  async function* endEverywhere(own: string): AsyncGenerator<number> {
+    const { user } = await checkId(own)
+    if (user !== null) yield* lists.endAll(user, own)
+    if (await lists.end(own)) yield 1
+  }
+
   const records = userRecords({ ...context, endListed: lists.endAll })
   try {
     checkSlots(options, keys)
@@ -220,17 +224,13 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return state?.user === user && (await lists.end(id))
     }),
 
-    logoutEverywhere: multiStep(async (token) => {
-      const own = tokens.verify(token)
-      const { user } = await checkId(own)
-      const ended = user === null ? 0 : await lists.endAll(user)
-      // A session that was started with `updateToken` is not in the list.
-      return (await lists.end(own)) ? ended + 1 : ended
-    }),
+    logoutEverywhere: multiStep(
+      async (token) => await totalEnded(endEverywhere(tokens.verify(token))),
+    ),
 
     endUserSessions: multiStep(async (user) => {
       checkName('user', user)
-      return await lists.endAll(user)
+      return await totalEnded(lists.endAll(user))
     }),
 
     async countAttempts(subjects, windowSeconds) {

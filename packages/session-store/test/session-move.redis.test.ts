@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
+  bridgeStores,
   commandStats,
   finishMigration,
   migrate,
   parseInfo,
   type SessionStore,
+  StoreError,
 } from '../src/index.ts'
 import {
   forgetMoving,
@@ -127,6 +129,47 @@ describe.each(['source', 'target'] as const)(
         )
       }
     })
+  },
+)
+
+test.each(['source', 'target'] as const)(
+  'with the %s as home, logoutEverywhere can be repeated after a failure of any update of the bridge',
+  async (home) => {
+    const sides = await world.sides()
+    let updates = 0
+    let failing = 0
+    const failingSide = <Side extends { store: SessionStore }>(side: Side): Side => ({
+      ...side,
+      store: {
+        ...side.store,
+        async run(update) {
+          if (++updates === failing) throw new StoreError('ONETRIP_NOT_SENT', 'no connection')
+          return await side.store.run(update)
+        },
+      },
+    })
+    const [source, target] = [failingSide(sides.from), failingSide(sides.to)]
+    const clock = () => world.clock.ms
+    const bridge = bridgeStores({ from: source, to: target, home, clock })
+    await bridge.ready()
+    const left = async () => (await bridge.exportUser('ada')).sessions.length
+    for (let at = 1; ; at++) {
+      const stores = [sides.from, sides.from, sides.to, sides.to].map(({ store }) => store)
+      const [own] = await Promise.all(stores.map((store) => store.login('ada')))
+      updates = 0
+      failing = at
+      const end = () => bridge.logoutEverywhere(own?.token ?? '')
+      const result = await end().catch((error: unknown) => error)
+      failing = 0
+      if (result instanceof StoreError) {
+        expect(result).toMatchObject({ statusCode: 503, retrySafe: true })
+        const sessions = await left()
+        expect(result.mayHaveWritten).toBe(sessions < 4)
+        expect(await end()).toBe(sessions)
+      } else expect(result).toBe(4)
+      expect(await left()).toBe(0)
+      if (updates < at) break
+    }
   },
 )
 

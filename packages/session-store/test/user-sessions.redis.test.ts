@@ -1,11 +1,13 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
   articleKeys,
   createSessionStore,
   partitionedKeys,
   type SessionStore,
+  StoreError,
 } from '../src/index.ts'
+import { pipeline } from '../src/senders/wires.ts'
 import { idOf } from './retention-fixture.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
@@ -80,6 +82,59 @@ describe.each([
     }
     const counts = new Set(keys.allPopular())
     expect((await server.redis.keys('*')).filter((key) => !counts.has(key))).toEqual([])
+  })
+
+  test.each([
+    ['logoutEverywhere', 'not sent'],
+    ['logoutEverywhere', 'half executed'],
+    ['endUserSessions', 'not sent'],
+    ['endUserSessions', 'half executed'],
+    ['eraseUser', 'not sent'],
+    ['eraseUser', 'half executed'],
+  ] as const)('%s can be repeated after any of its updates was %s', async (name, failure) => {
+    const sessions = 120 // two pages
+    let updates = 0
+    let failing = 0
+    const failingStore = createSessionStore({
+      sender: {
+        name: 'failing',
+        async send({ commands }) {
+          if (++updates !== failing) return await pipeline.send(server.redis, commands)
+          if (failure === 'not sent') throw new StoreError('ONETRIP_NOT_SENT', 'no connection')
+          const executed = commands.slice(0, commands.length / 2)
+          return [...(await pipeline.send(server.redis, executed)), new Error('no reply')]
+        },
+        close: async () => {},
+      },
+      ...{ keys, janitor: false, tokens: { secrets, clock: () => now } },
+    })
+    onTestFinished(() => failingStore.close())
+    const left = async () => {
+      const logins = keys.parts().map(({ login }) => server.redis.hlen(login))
+      return (await Promise.all(logins)).reduce((sum, count) => sum + count)
+    }
+    for (let at = 1; ; at++) {
+      await server.redis.flushall()
+      for (let count = 1; count < sessions; count++) await store.login('ada')
+      const own = await login('ada') // on the first page
+      const end = () =>
+        name === 'logoutEverywhere' ? failingStore[name](own) : failingStore[name]('ada')
+      updates = 0
+      failing = at
+      const result = await end().catch((error: unknown) => error)
+      failing = 0
+      if (result instanceof StoreError) {
+        const written = (await left()) < sessions
+        expect(result).toMatchObject({ statusCode: 503, retrySafe: true })
+        if (written) expect(result).toMatchObject({ mayHaveWritten: true })
+        const isOver = (await left()) === 0
+        const repeated = await end().catch(({ code }: StoreError) => code)
+        if (repeated === 'ONETRIP_UNKNOWN_SESSION') expect(isOver).toBe(true)
+        else expect(repeated).toBeTypeOf('number')
+      } else expect(result).toBe(sessions)
+      expect(await left()).toBe(0)
+      if (updates < at) break
+    }
   })
 
   test('removes a list entry without a session, unless its login may be in progress', async () => {

@@ -2,7 +2,12 @@ import { StoreError } from '../errors.ts'
 import { checkObject, checkString } from '../input.ts'
 import type { Runner } from '../runner.ts'
 import { copyMarker } from '../sessions/repeated-views.ts'
-import { type Range, rangeOf, userSessionLists } from '../sessions/user-session-lists.ts'
+import {
+  type Range,
+  rangeOf,
+  totalEnded,
+  userSessionLists,
+} from '../sessions/user-session-lists.ts'
 import { statesOf } from '../sessions/user-sessions.ts'
 import type { SessionStore } from '../store-types.ts'
 import { BoundedCache } from '../tokens/bounded-cache.ts'
@@ -64,6 +69,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   })
   const listsOf = (side: BridgeSide) =>
     userSessionLists({ runner: runnerOf(side), keys: side.keys, now: clock })
+  const sides = { from, to }
   const lists = { from: listsOf(from), to: listsOf(to) }
 
   /** Sessions that are known to be no longer in the source. */
@@ -135,15 +141,24 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     return await to.store.logout(token)
   }
 
-  async function endUserSessions(user: string): Promise<number> {
-    const ended = await from.store.endUserSessions(user)
+  /** Ends sessions in the source, then in the target. Yields their numbers; see `totalEnded`. */
+  async function* inTurn(end: (side: 'from' | 'to') => Promise<number>): AsyncGenerator<number> {
+    yield await end('from')
     await mover.completeAll() // sessions that had left the source before
-    return ended + (await to.store.endUserSessions(user))
+    yield await end('to')
+  }
+
+  /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
+  async function* endEverywhere(token: string): AsyncGenerator<number> {
+    const user = await userOf(token)
+    const own = idOf(token)
+    if (user !== null) yield* inTurn((side) => totalEnded(lists[side].endAll(user, own)))
+    if (await logout(token)) yield 1
   }
 
   /** Ends the session if this side has it and it belongs to the user. */
   async function endOne(side: 'from' | 'to', user: string, id: string): Promise<boolean> {
-    const { store, keys } = { from, to }[side]
+    const { store, keys } = sides[side]
     const [state] = await store.run(statesOf(keys, [id]))
     return state?.user === user && (await lists[side].end(id))
   }
@@ -219,7 +234,9 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     },
 
     logout,
-    endUserSessions,
+
+    endUserSessions: (user) =>
+      totalEnded(inTurn((side) => sides[side].store.endUserSessions(user))),
 
     async userSessions(token, page = {}) {
       const range = rangeOf(page)
@@ -244,11 +261,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       return await endOne('to', user, id)
     },
 
-    async logoutEverywhere(token) {
-      const user = await userOf(token)
-      const ended = user === null ? 0 : await endUserSessions(user)
-      return (await logout(token)) ? ended + 1 : ended
-    },
+    logoutEverywhere: (token) => totalEnded(endEverywhere(token)),
 
     async exportUser(user, options) {
       const left = await from.store.exportUser(user, options)
@@ -258,11 +271,8 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       return { user, sessions: [...byId.values()] }
     },
 
-    async eraseUser(user, options) {
-      const ended = await from.store.eraseUser(user, options)
-      await mover.completeAll()
-      return ended + (await to.store.eraseUser(user, options))
-    },
+    eraseUser: (user, options) =>
+      totalEnded(inTurn((side) => sides[side].store.eraseUser(user, options))),
 
     countAttempts: (subjects, windowSeconds) => from.store.countAttempts(subjects, windowSeconds),
     run: (update) => from.store.run(update),

@@ -5,6 +5,7 @@ import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import { type Command, memberScores, type Reply, timeOf, type Update } from '../updates.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../walk.ts'
+import { totalEnded } from './user-session-lists.ts'
 import { endSessions, forgetSessions } from './user-sessions.ts'
 
 /** Everything that the store holds about a user. Times in milliseconds since 1970. */
@@ -105,11 +106,20 @@ function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<Ex
 const timeOrNull = (score: Reply | undefined): number | null =>
   score === null || score === undefined ? null : timeOf(score)
 
-/** @param context `endListed` ends the sessions in a user's list and returns their number. */
+/** @param context `endListed` ends the sessions in a user's list, and yields numbers as `totalEnded` expects them. */
 export function userRecords(
-  context: RecordsContext & { endListed(user: string): Promise<number> },
+  context: RecordsContext & { endListed(user: string): AsyncIterable<number> },
 ) {
   const { runner, keys, endListed } = context
+
+  async function* erase(user: string, options: WalkOptions): AsyncGenerator<number> {
+    yield* endListed(user)
+    for await (const ids of sessionsOf(context, user, options)) {
+      const users = await runner.run(endSessions(keys, ids))
+      yield users.filter((owner) => owner !== undefined).length
+      await runner.run(forgetSessions(keys, user, ids))
+    }
+  }
 
   return {
     async exportUser(user: string, options: WalkOptions = {}): Promise<UserExport> {
@@ -126,13 +136,7 @@ export function userRecords(
     async eraseUser(user: string, options: WalkOptions = {}): Promise<number> {
       checkName('user', user)
       checkWalk(options)
-      let ended = await endListed(user)
-      for await (const ids of sessionsOf(context, user, options)) {
-        const users = await runner.run(endSessions(keys, ids))
-        await runner.run(forgetSessions(keys, user, ids))
-        ended += users.filter((owner) => owner !== undefined).length
-      }
-      return ended
+      return await totalEnded(erase(user, options))
     },
   }
 }

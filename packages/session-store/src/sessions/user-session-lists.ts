@@ -1,3 +1,4 @@
+import { StoreError } from '../errors.ts'
 import { checkLimit, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
@@ -44,6 +45,29 @@ export function rangeOf(page: PageOptions): Range {
   const { limit = MAX_PAGE_SIZE, cursor } = page
   checkLimit(limit, MAX_PAGE_SIZE)
   return { limit, after: cursor === undefined ? undefined : positionOf(cursor) }
+}
+
+/**
+ * Adds up the sessions that the steps of a call have ended.
+ *
+ * @throws StoreError If a step fails after sessions have or may have ended: with `mayHaveWritten` and `retrySafe`,
+ *   because a repeated call ends the others. Otherwise the error of the step.
+ */
+export async function totalEnded(steps: AsyncIterable<number>): Promise<number> {
+  let total = 0
+  try {
+    for await (const ended of steps) total += ended
+  } catch (cause) {
+    if (!(cause instanceof StoreError) || cause.statusCode !== 503) throw cause
+    const { code, mayHaveWritten } = cause
+    if (total === 0 && !mayHaveWritten) throw cause
+    const message = 'some sessions may have ended and others not; repeat the call to end them all'
+    throw new StoreError(mayHaveWritten ? code : 'ONETRIP_OUTCOME_UNKNOWN', message, {
+      retrySafe: true,
+      cause,
+    })
+  }
+  return total
 }
 
 /** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
@@ -110,16 +134,21 @@ export function userSessionLists({
     /** Ends a session of any user. Returns whether it existed. */
     end: async (id: string): Promise<boolean> => (await end([id])).length === 1,
 
-    /** Ends all sessions in a user's list, page by page. Returns their number. */
-    async endAll(user: string): Promise<number> {
-      let ended = 0
+    /**
+     * Ends all sessions in a user's list. Yields the number of sessions ended for each page; see `totalEnded`.
+     *
+     * @param except The id of a session to keep.
+     */
+    async *endAll(user: string, except?: string): AsyncGenerator<number> {
       let after: Entry | undefined
       do {
         const { entries, last } = await read(user, { limit: MAX_PAGE_SIZE, after })
-        ended += await endEntries(user, entries)
+        yield await endEntries(
+          user,
+          entries.filter(({ id }) => id !== except),
+        )
         after = last
       } while (after !== undefined)
-      return ended
     },
 
     /**
