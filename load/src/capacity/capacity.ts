@@ -107,7 +107,8 @@ export function capacityCommand(invocation: Invocation): Command {
       new Option('--check [sessions]', 'measure again, and compare with the predictions')
         .argParser(list(count))
         .preset('1M,5M')
-        .conflicts(['sessions', 'json']),
+        .conflicts(['sessions', 'viewsPerSecond', 'json'])
+        .conflicts([...Object.keys(defaults), ...Object.keys(machineDefaults)]),
     )
     .option('--quick', 'with --check: a short measurement')
   return command
@@ -127,6 +128,7 @@ Examples:
     )
     .action(async () => {
       const flags = command.opts<Flags>()
+      if (flags.quick && !flags.check) throw new Problem('--quick needs --check.')
       const known = await readMeasurements(flags.results)
       if (flags.check) return await check(known, flags, invocation)
       show(known, flags)
@@ -144,16 +146,18 @@ const nodeOption = (
 
 function show(known: Known, flags: Flags): void {
   const { sessions, viewsPerSecond, items, itemsPerSession, dataBytes } = flags
+  const data = { items, itemsPerSession, dataBytes }
   const machines: Machines = { ...flags, partitions: flags.partitions ?? null }
   if (sessions === undefined && viewsPerSecond !== undefined) {
     throw new Problem('--views-per-second needs --sessions.')
   }
   const planned = (count: number): Planned => {
     const rate = viewsPerSecond ?? count / SECONDS_PER_VIEW
-    const size = { sessions: count, viewsPerSecond: rate, items, itemsPerSession, dataBytes }
+    const size = { ...data, sessions: count, viewsPerSecond: rate }
     return { size, plan: planFor(size, machines, known.measured) }
   }
-  const plans = sessions === undefined ? documentedPlans(known, machines) : [planned(sessions)]
+  const plans =
+    sessions === undefined ? documentedPlans(known, machines, data) : [planned(sessions)]
   const notes = extrapolations(plans, machines, known)
   if (flags.json) {
     print(

@@ -194,9 +194,13 @@ export const machineDefaults: Machines = {
 /** The sizes in docs/scaling.md. */
 const sizes = [1e3, 1e6, 1e8, 1e9]
 
-export const documentedPlans = ({ measured }: Known, machines = machineDefaults): Planned[] =>
+export const documentedPlans = (
+  { measured }: Known,
+  machines = machineDefaults,
+  data = defaults,
+): Planned[] =>
   sizes.map((sessions) => {
-    const size = { ...defaults, sessions, viewsPerSecond: sessions / SECONDS_PER_VIEW }
+    const size = { ...data, sessions, viewsPerSecond: sessions / SECONDS_PER_VIEW }
     return { size, plan: planFor(size, machines, measured) }
   })
 

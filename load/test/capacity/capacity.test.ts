@@ -56,6 +56,15 @@ test('without --sessions it prints several sizes, and --markdown prints Markdown
   }
 })
 
+test('without --sessions, the other options apply to all sizes', async () => {
+  const data = ['--data-bytes=2000', '--items=500', '--items-per-session=1']
+  const { plans } = JSON.parse((await capacity('--json', ...data)).text)
+  expect(plans).toHaveLength(4)
+  for (const { size } of plans) {
+    expect(size).toMatchObject({ dataBytes: 2_000, items: 500, itemsPerSession: 1 })
+  }
+})
+
 test.each([
   [['--results', '/nowhere'], /^\/nowhere\/http-views.json cannot be read: ENOENT/],
   [['--sessions', '0'], /--sessions <n>' argument '0' is invalid. It must be a number from 1/],
@@ -65,6 +74,9 @@ test.each([
   [['--sessions', '1G', '--partitions', '2'], /do not fit: one of 2 partitions/],
   [['--check', '1x'], /It must be a number from 1/],
   [['--check', '--json'], /cannot be used with option '--json'/],
+  [['--check', '--data-bytes', '9'], /cannot be used with option '--data-bytes <n>'/],
+  [['--check', '--replicas', '2'], /cannot be used with option '--replicas <n>'/],
+  [['--quick'], /--quick needs --check/],
 ])('rejects %j', async (args, message) => {
   const { code, text } = await capacity(...args)
   expect(text).toMatch(message)
