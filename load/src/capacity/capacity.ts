@@ -13,14 +13,13 @@ import { plain, tableMarkdown } from '../reporting/markdown.ts'
 import { tableText } from '../reporting/terminal.ts'
 import { runExperiment } from '../run.ts'
 import { type Known, readMeasurements } from './measurements.ts'
-import { type Machines, planFor, type Size } from './model.ts'
+import { type Machines, machineDefaults, planFor, type Size } from './model.ts'
 import {
   cpuCheck,
   defaults,
   documentedPlans,
   extrapolations,
   inputTable,
-  machineDefaults,
   memoryCheck,
   needsOf,
   needsOfAll,
@@ -129,7 +128,7 @@ Examples:
     .action(async () => {
       const flags = command.opts<Flags>()
       if (flags.quick && !flags.check) throw new Problem('--quick needs --check.')
-      const known = await readMeasurements(flags.results)
+      const known = await readMeasurements(flags.results, flags.coresPerNode)
       if (flags.check) return await check(known, flags, invocation)
       show(known, flags)
     })

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import { ioThreadsFor } from '../../../apps/server-build/src/io-threads.ts'
 import { type Row, Rows } from '../experiment/rows.ts'
 import type { Case } from '../experiment/shape.ts'
 import { NO_CLUSTER } from '../experiments/cluster/cluster.ts'
 import { readResult } from '../reporting/files.ts'
-import type { Measurements, Threads } from './model.ts'
+import { type Measurements, machineDefaults, type Threads } from './model.ts'
 import { lineThrough, type Points } from './points.ts'
 
 /** The results that the model needs, with the arguments of `npm run load --` that create them. */
@@ -43,9 +44,13 @@ export interface Known {
  * Reads the parameters of the model from results.
  *
  * @param folder with the results: load/results.
+ * @param coresPerNode decides the number of I/O threads.
  * @throws Problem when a result is missing or incomplete. The message has the command that creates it.
  */
-export async function readMeasurements(folder: string): Promise<Known> {
+export async function readMeasurements(
+  folder: string,
+  coresPerNode = machineDefaults.coresPerNode,
+): Promise<Known> {
   const read = async <Name extends File>(file: Name) => {
     const { experiment, result } = await readResult(join(folder, file)).catch((error: unknown) => {
       throw new Problem(`${messageOf(error)} ${howToMake(file)}`)
@@ -68,6 +73,7 @@ export async function readMeasurements(folder: string): Promise<Known> {
     main: line('mainCpuMicros', ofOneNode),
     others: line('otherCpuMicros', ofOneNode),
   }
+  const threads = ioThreadsIn(io, coresPerNode)
   const sizes = memory.rows.values('sessions').map(Number)
   const small = Math.min(...sizes.filter((count) => count > 1))
   const bytesOfSlots = lineThrough(
@@ -94,7 +100,7 @@ export async function readMeasurements(folder: string): Promise<Known> {
     apiMicros: need(http, views, 'apiCpuMicros'),
     viewsPerBatch: 1 / need(http, views, 'roundTrips'),
     plain,
-    threaded: withIoThreads(plain, io),
+    threaded: withIoThreads(plain, io, threads),
     clientOfOne: need(cluster, rowOf(cluster, { nodes: NO_CLUSTER }), 'clientCpuMicros'),
     ...{ client: line('clientCpuMicros'), bytesIn: line('bytesIn'), bytesOut: line('bytesOut') },
     commandsPerView: Math.max(...cluster.rows.all.map((row) => need(cluster, row, 'commands'))),
@@ -108,7 +114,7 @@ export async function readMeasurements(folder: string): Promise<Known> {
   }
   return {
     measured,
-    inputs: inputsOf(measured, { http, cluster, io, memory, slots }),
+    inputs: inputsOf(measured, threads, { http, cluster, io, memory, slots }),
     range: {
       sessions: Math.max(...sizes),
       nodes: Math.max(...cluster.rows.values('nodes').map(Number)),
@@ -125,27 +131,36 @@ interface Found extends Source {
   rows: Rows
 }
 
+const sets = { command: 'SET', build: 'patched' }
+
+/** The measured number of I/O threads that is nearest to what Onetrip sets for a node; 1 means off. */
+function ioThreadsIn(io: Found, cores: number): number {
+  const wanted = ioThreadsFor(cores)
+  const distance = (threads: number) => Math.abs(threads - wanted)
+  const [nearest = wanted] = io.rows
+    .where(sets)
+    .values('threads')
+    .map(Number)
+    .filter((threads) => threads > 1)
+    .toSorted((a, b) => distance(a) - distance(b))
+  return wanted === 1 ? 1 : nearest
+}
+
 /**
  * The CPU time of a node with I/O threads. I/O threads take over a part of the cost of each batch (reading and
  * writing); the cost of its commands stays in the main thread. The part was measured with one SET per batch.
  */
-function withIoThreads({ main, others }: Threads, io: Found): Threads {
-  const rows = io.rows.where({ command: 'SET', build: 'patched' })
-  const [fewest, ...more] = rows
-    .values('threads')
-    .map(Number)
-    .toSorted((a, b) => a - b)
-  const rowWith = (threads = Number.NaN) => rowOf(io, { command: 'SET', build: 'patched', threads })
-  const [alone, helped] = [rowWith(fewest), rowWith(more.at(-1))]
-  const [all, left, inAll] = [
-    need(io, alone, 'mainCpuMicros'),
-    need(io, helped, 'mainCpuMicros'),
-    need(io, helped, 'cpuMicros'),
-  ]
-  return {
-    main: { ...main, slope: (main.slope * left) / all },
-    others: { ...others, slope: others.slope + (main.slope * (inAll - left)) / all },
+function withIoThreads({ main, others }: Threads, io: Found, threads: number): Threads {
+  if (threads === 1) return { main, others }
+  const [off, on] = [rowOf(io, { ...sets, threads: 1 }), rowOf(io, { ...sets, threads })]
+  const times = (metric: string) => {
+    const ratio = on.ratio(metric, off)
+    if (ratio) return ratio.mean
+    throw new Problem(`${io.file} has no ${metric} with ${threads} threads. ${howToMake(io.file)}`)
   }
+  const ofMain = main.slope * times('mainCpuMicros')
+  const ofAll = (main.slope + others.slope) * times('cpuMicros')
+  return { main: { ...main, slope: ofMain }, others: { ...others, slope: ofAll - ofMain } }
 }
 
 const howToMake = (file: File) =>
@@ -175,7 +190,8 @@ function pointsOf(found: Found, part: Partial<Case>, [x, y]: readonly [string, s
 }
 
 function inputsOf(
-  { apiMicros, viewsPerBatch, plain, threaded, ...of }: Measurements,
+  { apiMicros, viewsPerBatch, plain, threaded: { main, others }, ...of }: Measurements,
+  threads: number,
   {
     http,
     cluster,
@@ -195,6 +211,7 @@ function inputsOf(
     from(cluster, `${what}, per view`, constant, unit),
     from(cluster, `${what}, per batch`, slope, unit),
   ]
+  const perBatch = `${threads} I/O threads, per batch`
   const [nothing, ...more] = of.bytesByItems
   const perItem = more.at(-1)
   return [
@@ -204,8 +221,12 @@ function inputsOf(
     ...line('CPU of the client with a cluster', of.client, 'µs'),
     ...line("CPU of Redis's main thread", plain.main, 'µs'),
     ...line('CPU of its other threads', plain.others, 'µs'),
-    from(io, "CPU of Redis's main thread with I/O threads, per batch", threaded.main.slope, 'µs'),
-    from(io, 'CPU of I/O and other threads, per batch', threaded.others.slope, 'µs'),
+    ...(threads > 1
+      ? [
+          from(io, `CPU of Redis's main thread with ${perBatch}`, main.slope, 'µs'),
+          from(io, 'CPU of I/O and other threads, per batch', others.slope, 'µs'),
+        ]
+      : []),
     ...line('bytes to Redis', of.bytesIn, 'B'),
     ...line('bytes from Redis', of.bytesOut, 'B'),
     from(memory, 'memory of the slots of a cluster', of.bytesOfSlots, 'B'),

@@ -1,4 +1,5 @@
 import { Problem } from '@onetrip/stack/problem.ts'
+import { ioThreadsFor } from '../../../apps/server-build/src/io-threads.ts'
 import { fullestShare, MAX_PARTITIONS, powerOfTwo } from './partitions.ts'
 import { interpolate, type Line, largestWithin, type Points, valueAt } from './points.ts'
 
@@ -10,7 +11,7 @@ export interface Measurements {
   viewsPerBatch: number
   /** CPU time of a node without I/O threads. */
   plain: Threads
-  /** CPU time of a node with I/O threads. */
+  /** CPU time of a node with the I/O threads that Onetrip sets for its cores. */
   threaded: Threads
   /** CPU time of the client with one Redis. */
   clientOfOne: number
@@ -65,6 +66,11 @@ export interface Machines {
   partitions: number | null
 }
 
+export const machineDefaults: Machines = {
+  ...{ coresPerNode: 4, nodeMemory: 32e9, nodeNetwork: 10e9, replicas: 1 },
+  ...{ maxStallMs: 100, partitions: null },
+}
+
 type Resource = 'memory' | 'main thread' | 'other threads' | 'network'
 
 export interface Plan {
@@ -100,8 +106,8 @@ const PLANNED_USE = 0.7
 const PLANNED_MEMORY = 0.6
 /** The planned maximum of a main thread's time for the most viewed item. */
 const PLANNED_ITEM_USE = PLANNED_USE / 2
-/** Nodes with at least this number of cores have I/O threads. */
-export const THREADED_CORES = 4
+/** Whether Onetrip turns on I/O threads on a node. */
+export const hasIoThreads = (cores: number) => ioThreadsFor(cores) > 1
 /** Nodes have whole partitions. With many partitions per node, their load is more even. */
 const PARTITIONS_PER_NODE = 16
 /** In a cluster, a majority of primaries must survive the failure of one. */
@@ -198,7 +204,8 @@ function useOf(
   const views = size.viewsPerSecond * share
   const batches = batchesPerView(nodes, measured.viewsPerBatch)
   const { coresPerNode: cores } = machines
-  const { main, others } = cores >= THREADED_CORES ? measured.threaded : measured.plain
+  const { main, others } = hasIoThreads(cores) ? measured.threaded : measured.plain
+  const otherCores = (hasIoThreads(cores) ? ioThreadsFor(cores) : cores) - 1
   const [mainSeconds, otherSeconds] = [main, others].map(
     (line) => (views * valueAt(line, batches)) / 1e6,
   )
@@ -210,7 +217,7 @@ function useOf(
   return {
     memory: (memoryOf(size, measured, nodes > 1) * share) / (machines.nodeMemory * PLANNED_MEMORY),
     'main thread': (ofMain + hot + (cores === 1 ? ofOthers : 0)) / PLANNED_USE,
-    'other threads': cores === 1 ? 0 : ofOthers / (PLANNED_USE * (cores - 1)),
+    'other threads': cores === 1 ? 0 : ofOthers / (PLANNED_USE * otherCores),
     network: (bytes * 8) / (machines.nodeNetwork * PLANNED_USE),
   }
 }
@@ -242,7 +249,7 @@ function hottestItemShare(
   { coresPerNode }: Machines,
   { viewsPerBatch, plain, threaded, commandsPerView }: Measurements,
 ): number {
-  const { main } = coresPerNode >= THREADED_CORES ? threaded : plain
+  const { main } = hasIoThreads(coresPerNode) ? threaded : plain
   const ofViews = 1 / harmonic(items)
   const commandsOfView = (1 - (1 - ofViews) ** viewsPerBatch) / viewsPerBatch
   return (viewsPerSecond * commandsOfView * (main.constant / commandsPerView)) / 1e6

@@ -4,12 +4,13 @@ import type { Table } from '../experiment/section.ts'
 import type { Known } from './measurements.ts'
 import {
   batchesPerView,
+  hasIoThreads,
   type Machines,
+  machineDefaults,
   memoryOf,
   type Plan,
   planFor,
   type Size,
-  THREADED_CORES,
 } from './model.ts'
 import { MAX_PARTITIONS, MIN_PARTITIONS } from './partitions.ts'
 import { interpolate, valueAt } from './points.ts'
@@ -170,7 +171,7 @@ export function extrapolations(
       `CPU time was measured up to ${range.nodes} nodes; more are extrapolated.`,
     most(({ plan }) => plan.sessionsPerPartition) > range.sessionsOfPartition &&
       `Moves were measured up to ${whole(range.sessionsOfPartition)} sessions of a partition; more are extrapolated.`,
-    coresPerNode >= THREADED_CORES && 'I/O threads were measured with single SETs, not with views.',
+    hasIoThreads(coresPerNode) && 'I/O threads were measured with single SETs, not with views.',
     most(({ plan }) => plan.replicas) > 0 &&
       'The CPU time of replication was not measured. Its network traffic is assumed to be that of the views.',
     most(({ plan }) => plan.hottestItem) > 1 &&
@@ -186,10 +187,6 @@ export function extrapolations(
 export const SECONDS_PER_VIEW = 50
 
 export const defaults = { items: 100_000, itemsPerSession: 5, dataBytes: 0 }
-export const machineDefaults: Machines = {
-  ...{ coresPerNode: 4, nodeMemory: 32e9, nodeNetwork: 10e9, replicas: 1 },
-  ...{ maxStallMs: 100, partitions: null },
-}
 
 /** The sizes in docs/scaling.md. */
 const sizes = [1e3, 1e6, 1e8, 1e9]

@@ -105,6 +105,7 @@ test.each([
   ['memory.json', { sessions: 1 }, 'has no case {"sessions":1}'],
   ['slot-move.json', { key: 'recent (sorted set)', fields: 10_000 }, 'has no sourceMs by fields'],
   ['cluster.json', { nodes: 0 }, 'has no case {"nodes":0}'],
+  ['io-threads.json', { threads: 1 }, 'has no case {"command":"SET","build":"patched","threads":1}'],
 ] as const)('rejects a result %s without a necessary case', async (file, lacks, message) => {
   const folder = await copied()
   const result: Result = JSON.parse(await readFile(join(folder, file), 'utf8'))
