@@ -15,6 +15,7 @@ import { runExperiment } from '../run.ts'
 import { type Known, readMeasurements } from './measurements.ts'
 import { type Machines, machineDefaults, planFor, type Size } from './model.ts'
 import {
+  accuracyOf,
   cpuCheck,
   defaults,
   documentedPlans,
@@ -184,7 +185,8 @@ async function check(known: Known, flags: Flags, invocation: Invocation): Promis
   print()
   const views = await measure(cluster, {}, flags, invocation)
   print()
-  printTables([memoryCheck(known, measured), cpuCheck(known, views)], [], flags)
+  const tables = [memoryCheck(known, measured), cpuCheck(known, views)]
+  printTables(tables, accuracyOf(known, views), flags)
 }
 
 async function measure<Options extends object, Bench>(

@@ -126,35 +126,41 @@ export function memoryCheck(known: Known, rows: Rows = known.rows['memory.json']
   }
 }
 
-/** Compares predicted and measured CPU time of clusters. The prediction is from one node. */
-export function cpuCheck(
-  { measured, rows: { 'cluster.json': known } }: Known,
-  rows = known,
-): Table {
-  return {
-    caption: "CPU time of a node's main thread per view: predicted from one node, and measured",
-    head: [
-      ...['nodes', 'views in flight', 'batches /view predicted', 'measured'],
-      ...['µs /view predicted', 'measured, mean', 'difference', 'busiest node'],
-    ],
-    rows: rows.all.flatMap((row) => {
-      const nodes = Number(row.case.nodes)
-      const alone = rows.find({ ...row.case, nodes: 1 })?.median('batches')
-      const figures = ['batches', 'mainCpuMicros', 'busiestMicros'].map((name) => row.median(name))
-      const [batches, main, busiest] = figures.map(Number)
-      if (nodes < 2 || !alone || !batches || !main) return []
-      const expected = batchesPerView(nodes, 1 / alone)
-      const predicted = valueAt(measured.plain.main, expected) / nodes
-      return [
-        [
-          ...[whole(nodes), String(row.case.inFlight), figure(expected), figure(batches)],
-          ...[figure(predicted), figure(main / nodes), difference(predicted, main / nodes)],
-          figure(busiest ?? Number.NaN),
-        ],
-      ]
-    }),
-    texts: [],
-  }
+/** Predicted and measured CPU time of clusters. The prediction is from one node. */
+const clustersOf = ({ measured }: Known, rows: Rows) =>
+  rows.all.flatMap((row) => {
+    const nodes = Number(row.case.nodes)
+    const alone = rows.find({ ...row.case, nodes: 1 })?.median('batches')
+    const main = row.median('mainCpuMicros')
+    if (nodes < 2 || !alone || !main) return []
+    const batches = batchesPerView(nodes, 1 / alone)
+    const predicted = valueAt(measured.plain.main, batches) / nodes
+    return [{ row, batches, predicted, mean: main / nodes }]
+  })
+
+/** Compares predicted and measured CPU time of clusters. */
+export const cpuCheck = (known: Known, rows = known.rows['cluster.json']): Table => ({
+  caption: "CPU time of a node's main thread per view: predicted from one node, and measured",
+  head: [
+    ...['nodes', 'views in flight', 'batches /view predicted', 'measured'],
+    ...['µs /view predicted', 'measured, mean', 'difference', 'busiest node'],
+  ],
+  rows: clustersOf(known, rows).map(({ row, batches, predicted, mean }) => {
+    const text = (metric: string) => figure(row.median(metric) ?? Number.NaN)
+    return [
+      ...[String(row.case.nodes), String(row.case.inFlight), figure(batches), text('batches')],
+      ...[figure(predicted), figure(mean), difference(predicted, mean), text('busiestMicros')],
+    ]
+  }),
+  texts: [],
+})
+
+/** A sentence about the differences in `cpuCheck`; none without clusters. */
+export function accuracyOf(known: Known, rows = known.rows['cluster.json']): string[] {
+  const ratios = clustersOf(known, rows).map(({ predicted, mean }) => predicted / mean)
+  if (ratios.length === 0) return []
+  const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((one) => difference(one, 1))
+  return [`The predicted CPU time differs from the measured one by ${least} to ${most}.`]
 }
 
 /** Sentences about extrapolations and other limits of the plans. */
@@ -202,7 +208,7 @@ export const documentedPlans = (
   })
 
 /** The tables and claims of docs/scaling.md, in the order of its marks. */
-export function documented(known: Known): { tables: Table[]; claims: string[] } {
+export function documented(known: Known) {
   const plans = documentedPlans(known)
   return {
     tables: [
@@ -213,5 +219,6 @@ export function documented(known: Known): { tables: Table[]; claims: string[] } 
       inputTable(known),
     ],
     claims: extrapolations(plans, machineDefaults, known),
+    accuracy: accuracyOf(known),
   }
 }

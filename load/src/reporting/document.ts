@@ -19,7 +19,7 @@ export const published = join(repository, 'load/results')
 // A mark in a document, with the table or list below it. A mark can select rows (by their first cell) and columns
 // (by the beginning of their head) of a table: `table 1: naive, batch; p50 ms, errors`.
 const marks =
-  /^<!-- (\S+\.json|capacity), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
+  /^<!-- (\S+\.json|capacity(?: check)?), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
 
 /** `npm run load -- document [FILE...]`: updates the figures in documents from load/results. */
 export function documentCommand(): Command {
@@ -45,11 +45,13 @@ export async function markedDocuments(): Promise<string[]> {
 /** The names of the results that the marks of a text need. */
 export function marksIn(text: string): string[] {
   const names = [...text.matchAll(marks)].map(([, name = '']) => name)
-  return [...new Set(names.flatMap((name) => (name === CAPACITY ? Object.keys(sources) : name)))]
+  return [
+    ...new Set(names.flatMap((name) => (name.endsWith('.json') ? name : Object.keys(sources)))),
+  ]
 }
 
-/** In a mark, the name of the output of `npm run capacity`. */
-const CAPACITY = 'capacity'
+// In a mark, the names of the output of `npm run capacity`, and of its `--check`.
+const [CAPACITY, CHECK] = ['capacity', 'capacity check']
 
 /** @throws Problem when a result or table is missing. Then the document is unchanged. */
 async function fill(path: string): Promise<void> {
@@ -75,9 +77,10 @@ export async function withFigures(text: string, folder = published): Promise<str
   }
   const results = await Promise.all(names.map((name) => readResult(join(folder, name))))
   const parts = new Map<string, Content>(results.map((saved) => [saved.name, partOf(saved)]))
-  if (text.includes(`<!-- ${CAPACITY},`)) {
-    const { tables, claims } = documented(await readMeasurements(folder))
+  if (text.includes(`<!-- ${CAPACITY}`)) {
+    const { tables, claims, accuracy } = documented(await readMeasurements(folder))
     parts.set(CAPACITY, { claims, notes: [], sections: [{ title: CAPACITY, tables }] })
+    parts.set(CHECK, { claims: accuracy, notes: [], sections: [] })
   }
   const replaced = text.replaceAll(marks, (_, name: string, table?: string, list?: string) => {
     const what = table ?? list ?? ''

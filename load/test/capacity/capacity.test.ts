@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { readMeasurements, sources } from '../../src/capacity/measurements.ts'
-import { documentedPlans } from '../../src/capacity/tables.ts'
+import { documented, documentedPlans } from '../../src/capacity/tables.ts'
 import type { Result } from '../../src/experiment/result.ts'
 import { matches } from '../../src/experiment/rows.ts'
 import { published } from '../../src/reporting/document.ts'
@@ -105,7 +105,11 @@ test.each([
   ['memory.json', { sessions: 1 }, 'has no case {"sessions":1}'],
   ['slot-move.json', { key: 'recent (sorted set)', fields: 10_000 }, 'has no sourceMs by fields'],
   ['cluster.json', { nodes: 0 }, 'has no case {"nodes":0}'],
-  ['io-threads.json', { threads: 1 }, 'has no case {"command":"SET","build":"patched","threads":1}'],
+  [
+    'io-threads.json',
+    { threads: 1 },
+    'has no case {"command":"SET","build":"patched","threads":1}',
+  ],
 ] as const)('rejects a result %s without a necessary case', async (file, lacks, message) => {
   const folder = await copied()
   const result: Result = JSON.parse(await readFile(join(folder, file), 'utf8'))
@@ -115,6 +119,47 @@ test.each([
       : result.samples.filter(({ case: one }) => !matches(one, lacks))
   await writeFile(join(folder, file), JSON.stringify({ ...result, samples }))
   await expect(readMeasurements(folder)).rejects.toThrow(message)
+})
+
+test('a node has the measured number of I/O threads that is nearest to what Onetrip sets', async () => {
+  const threadsWith = async (cores: number) =>
+    (await readMeasurements(published, cores)).inputs.flatMap(
+      ({ what }) => /^CPU of Redis's main thread with (\d) I\/O threads/.exec(what)?.[1] ?? [],
+    )
+  // Onetrip sets 1 (off), 3, 4, 6 and 8. 6 was not measured.
+  const found = await Promise.all([3, 4, 8, 12, 64].map(threadsWith))
+  expect(found).toEqual([[], ['3'], ['4'], ['4'], ['8']])
+})
+
+test('the effect of I/O threads is the mean ratio of the rounds', async () => {
+  const folder = await copied()
+  const path = join(folder, 'io-threads.json')
+  const result: Result = JSON.parse(await readFile(path, 'utf8'))
+  const main: Record<string, number[]> = { 1: [1, 1, 1, 4, 4], 3: [1, 4, 4, 1, 4] }
+  const samples = result.samples.map((sample) => {
+    const mainCpuMicros = main[Number(sample.case.threads)]?.[sample.round - 1] ?? 1
+    return { ...sample, values: { ...sample.values, mainCpuMicros, cpuMicros: 6 } }
+  })
+  await writeFile(path, JSON.stringify({ ...result, samples }))
+  const { plain, threaded } = (await readMeasurements(folder)).measured
+  // The ratios are 1, 4, 4, 1/4 and 1; the ratio of the medians is 4.
+  expect(threaded.main.slope / plain.main.slope).toBeCloseTo(4 ** (1 / 5))
+  expect(threaded.main.constant).toBe(plain.main.constant)
+  const [all, before] = [threaded, plain].map(({ main, others }) => main.slope + others.slope)
+  expect(all).toBeCloseTo(before ?? 0)
+})
+
+test('a claim has the smallest and the largest difference of predicted CPU time', async () => {
+  const { tables, accuracy } = documented(await readMeasurements(published))
+  const [, , , check] = tables
+  const column = check?.head.indexOf('difference') ?? -1
+  const differences = (check?.rows ?? [])
+    .map((row) => row[column] ?? '')
+    .toSorted((a, b) => Number.parseFloat(a) - Number.parseFloat(b))
+  expect(differences.length).toBeGreaterThan(1)
+  expect(accuracy).toEqual([
+    `The predicted CPU time differs from the measured one by ${differences[0]} to ${differences.at(-1)}.`,
+  ])
 })
 
 test('plans from the published results are plausible', async () => {
