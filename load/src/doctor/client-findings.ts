@@ -81,7 +81,8 @@ const connectionChurn: Check = ({ figures, costs, clients }) => {
 
 const singleTrips: Check = ({ figures, costs, clients }) => {
   const { commands, commandsPerTrip, trips } = figures
-  if (commands < MIN_COMMANDS || commandsPerTrip >= FEW_PER_TRIP) return null
+  if (commandsPerTrip === null || commandsPerTrip >= FEW_PER_TRIP) return null
+  if (commands < MIN_COMMANDS) return null
   const { handshake } = chatterOf(figures)
   const own = trips - costs.tripsOf(handshake.calls)
   if (own < MIN_COMMANDS / 2) return null

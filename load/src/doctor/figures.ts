@@ -10,9 +10,9 @@ export interface Figures {
   commandsPerSecond: number
   /**
    * Commands per read from a socket: 1 without pipelines. An upper bound if scripts ran, because INFO also counts
-   * the commands that scripts execute.
+   * the commands that scripts execute. Null if unknown: reads are so large that a round trip may need several.
    */
-  commandsPerTrip: number
+  commandsPerTrip: number | null
   trips: number
   commands: number
   connectionsOpened: number
@@ -44,6 +44,9 @@ const SCRIPT = /^(eval|evalsha|fcall)(_ro)?$/
 /** Whether scripts or functions were executed. */
 export const hasScripts = (stats: ReadonlyMap<string, CommandStats>): boolean =>
   [...stats.keys()].some((name) => SCRIPT.test(name))
+
+/** With larger reads on average, round trips may need several: Redis reads at most 16 kB at a time. In bytes. */
+const LARGE_READ = 8_192
 
 const number = (info: Info, field: string) => Number(info.get(field) ?? 0)
 
@@ -78,6 +81,8 @@ export function figuresOf(
   const commands = Math.max(0, grown('total_commands_processed') - ownCommands)
   const trips = Math.max(0, grown('total_reads_processed') - ownCommands - ends)
   const notKept = Math.min(opened, closed)
+  const bytesIn = grown('total_net_input_bytes')
+  const hasLargeReads = trips > 0 && bytesIn >= LARGE_READ * trips
   const cpu = (suffix = '') => ({
     user: grown(`used_cpu_user${suffix}`) / seconds,
     kernel: grown(`used_cpu_sys${suffix}`) / seconds,
@@ -86,14 +91,14 @@ export function figuresOf(
   return {
     ...{ seconds, commands, trips, commandStats: stats },
     commandsPerSecond: commands / seconds,
-    commandsPerTrip: trips > 0 ? commands / trips : 0,
+    commandsPerTrip: hasLargeReads ? null : trips > 0 ? commands / trips : 0,
     connectionsOpened: opened,
     connectionsNotKept: notKept,
     lifetimeSeconds: shortOpen > 0 && notKept > 0 ? (shortOpen * seconds) / notKept : null,
     // Redis 6.0 does not report the main thread.
     mainThread: cpu(after.has('used_cpu_user_main_thread') ? '_main_thread' : ''),
     process: cpu(),
-    networkInPerSecond: grown('total_net_input_bytes') / seconds,
+    networkInPerSecond: bytesIn / seconds,
     networkOutPerSecond: grown('total_net_output_bytes') / seconds,
     connectedClients: number(after, 'connected_clients'),
     maxClients: number(after, 'maxclients'),
@@ -128,7 +133,7 @@ export interface Costs {
   busy: number
   /** The share of its time for sockets, parsing and replies: all but the execution of commands. */
   ioShare: number
-  /** The I/O cost of calls in round trips: 1 per call without pipelines. */
+  /** The I/O cost of calls in round trips: 1 per call without pipelines; as in pipelines if unknown. */
   tripsOf(calls: number): number
   /** The share of its time for this work. @param work.micros execution time in microseconds. */
   shareOf(work: { trips?: number; connections?: number; micros?: number }): number
@@ -158,7 +163,7 @@ export function costsOf(figures: Figures): Costs {
     ioShare: io / total,
     tripsOf: (calls) =>
       calls *
-      (commandsPerTrip < FEW_PER_TRIP
+      (commandsPerTrip !== null && commandsPerTrip < FEW_PER_TRIP
         ? 1 / Math.max(1, commandsPerTrip)
         : TRIPS_PER_PIPELINED_COMMAND),
     shareOf: ({ trips: some = 0, connections = 0, micros = 0 }) =>

@@ -3,7 +3,7 @@ import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import type { Table } from '../experiment/section.ts'
 import { code, plain, tableMarkdown } from '../reporting/markdown.ts'
 import { tableText } from '../reporting/terminal.ts'
-import { hasScripts } from './figures.ts'
+import { type Figures, hasScripts } from './figures.ts'
 import type { Finding, Observation } from './finding.ts'
 import type { Unseen } from './probe.ts'
 
@@ -61,15 +61,22 @@ export function reportOf(
 const whole = (count: number) => count.toLocaleString('en-US')
 const kilobytes = (bytes: number) => `${whole(Math.ceil(bytes / 1e3))} kB`
 
+function tripsText({ commandsPerTrip, commandStats }: Figures): string {
+  if (commandsPerTrip === null) {
+    return 'unknown per round trip: Redis reads large requests in several parts'
+  }
+  const bound = hasScripts(commandStats)
+    ? ' at most: commands that scripts ran are counted, too'
+    : ''
+  return `${figure(commandsPerTrip)} per round trip${bound}`
+}
+
 function tablesOf({ figures, info, clients, settings, cores }: Observation): Table[] {
   const { mainThread, process, lifetimeSeconds } = figures
   const cpu = ({ user, kernel }: typeof process) =>
     `${percent(user)} user, ${percent(kernel)} kernel`
   const facts: [string, string][] = [
-    [
-      'commands',
-      `${figure(figures.commandsPerSecond)}/s, ${figure(figures.commandsPerTrip)} per round trip${hasScripts(figures.commandStats) ? ' at most: commands that scripts ran are counted, too' : ''}`,
-    ],
+    ['commands', `${figure(figures.commandsPerSecond)}/s, ${tripsText(figures)}`],
     [
       'new connections',
       `${figure(figures.connectionsOpened / figures.seconds)}/s${lifetimeSeconds === null ? '' : `; short connections stay open for ${figure(lifetimeSeconds * 1_000)} ms on average`}`,

@@ -5,6 +5,7 @@ import { findingsOf } from '../../src/doctor/doctor.ts'
 import { costsOf, figuresOf } from '../../src/doctor/figures.ts'
 import type { Observation } from '../../src/doctor/finding.ts'
 import { type ClientRow, parseClientList } from '../../src/doctor/replies.ts'
+import { reportOf, terminalReport } from '../../src/doctor/report.ts'
 import { maskedKey, pauseAfter } from '../../src/doctor/watch.ts'
 
 const infoOf = (fields: Record<string, number | string>) =>
@@ -68,6 +69,21 @@ describe('findings', () => {
     })
     expect(ids(seenWith(fields(2_000)))).toEqual([expect.stringMatching('connection-churn')])
     expect(ids(seenWith(fields(20_000)))).toContainEqual(expect.stringMatching('chatter'))
+  })
+
+  test('commands per round trip are unknown if reads are large', () => {
+    // Pipelines of large SETs: Redis reads each of them in three parts.
+    const large = (bytesPerRead: number) =>
+      seenWith({
+        ...{ ...pipelined, total_reads_processed: 300_000 },
+        total_net_input_bytes: 300_000 * bytesPerRead,
+      })
+    const textOf = (seen: Observation) =>
+      terminalReport(seen, reportOf(seen, [], { server: '', unseen: [], rules: '' }))
+    expect(ids(large(16_384))).toEqual([])
+    expect(textOf(large(16_384))).toContain('10,000/s, unknown per round trip')
+    expect(ids(large(4_096))).toEqual(['one-command-per-trip high'])
+    expect(textOf(large(4_096))).toContain('10,000/s, 0.33 per round trip')
   })
 
   test('transactions without WATCH', () => {
