@@ -54,6 +54,9 @@ describe('findings', () => {
     expect(ids(seenWith(short(4_000)))).toEqual(['connection-churn high'])
     const [found] = findingsOf(seenWith(short(9_000)))
     expect(found?.evidence[1]).toContain('runs out of ports beyond 470 connections/s')
+    // After QUIT, Redis closes the connection.
+    const quit = { ...short(9_000), cmdstat_quit: 'calls=9000,usec=9000' }
+    expect(findingsOf(seenWith(quit))[0]?.evidence.join()).not.toContain('ports')
   })
 
   test('no connection churn for connections that stay open', () => {
