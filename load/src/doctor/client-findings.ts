@@ -30,18 +30,20 @@ const add = (a: CommandStats, b: CommandStats): CommandStats => ({
   micros: a.micros + b.micros,
 })
 
-/** The commands in `HANDSHAKE`: `handshake` has those of short connections, `others` all other ones by name. */
-function chatterOf({ commandStats, connectionsNotKept }: Figures) {
+/**
+ * The commands in `HANDSHAKE`: `handshake` has those of short connections, `others` by name those that no new connection
+ * explains.
+ */
+function chatterOf({ commandStats, connectionsOpened, connectionsNotKept }: Figures) {
   let handshake = none
   const others = new Map<string, CommandStats>()
   for (const [name, most] of Object.entries(HANDSHAKE)) {
     const { calls, micros } = commandStats.get(name) ?? none
-    const explained = Math.min(calls, most * connectionsNotKept)
     const each = calls > 0 ? micros / calls : 0
-    handshake = add(handshake, { calls: explained, micros: explained * each })
-    if (calls > explained) {
-      others.set(name, { calls: calls - explained, micros: (calls - explained) * each })
-    }
+    const ofShort = Math.min(calls, most * connectionsNotKept)
+    handshake = add(handshake, { calls: ofShort, micros: ofShort * each })
+    const more = calls - most * connectionsOpened
+    if (more > 0) others.set(name, { calls: more, micros: more * each })
   }
   return { handshake, others }
 }

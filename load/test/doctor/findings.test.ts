@@ -64,6 +64,15 @@ describe('findings', () => {
     expect(ids(seenWith(opened))).toEqual([])
   })
 
+  test('no chatter for the first commands of connections that stay open', () => {
+    const opened = (hello: number) => ({
+      ...{ ...pipelined, total_connections_received: 5_000, connected_clients: 5_005 },
+      ...{ cmdstat_hello: `calls=${hello},usec=${hello}`, cmdstat_info: 'calls=5000,usec=90000' },
+    })
+    expect(ids(seenWith(opened(5_000)))).toEqual([])
+    expect(ids(seenWith(opened(10_000)))).toEqual([expect.stringMatching('chatter')])
+  })
+
   test('commands on connecting are part of connection churn, additional ones are chatter', () => {
     const fields = (hello: number) => ({
       ...pipelined,
