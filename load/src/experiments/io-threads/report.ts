@@ -16,10 +16,10 @@ import { articles } from './commands.ts'
 
 const RATE = 'perSecond'
 
-/** A gain or loss is a rate that differs by at least this factor in every round. */
-const CLEAR = 1.1
-const gains = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.min >= CLEAR
-const loses = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.max <= 1 / CLEAR
+// A gain or loss is a rate that differs by 10 % or more in every round.
+const [GAIN, LOSS] = [1.1, 0.9]
+const gains = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.min >= GAIN
+const loses = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.max <= LOSS
 
 /** With more rows, the terminal shows the summaries only. */
 const MANY = 40
@@ -122,7 +122,7 @@ function summaries(rows: Rows, result: Result, load: string): Section[] {
     paragraphs: [
       'These figures are extrapolated, not measured. With I/O threads, the main thread executes commands, and the I/O threads read, parse and write. If each thread has its own core, and the clients have other cores, the slower side limits the rate. The CPU times were measured on this machine, where threads share cores. On other networks than loopback they differ.',
     ],
-    caption: `EXTRAPOLATED from CPU time per command; ${CLEAR} times the rate counts as a gain`,
+    caption: `EXTRAPOLATED from CPU time per command; ${GAIN} times the rate counts as a gain`,
     factors,
     columns: [
       median('mainCpuMicros', base, 'main thread CPU µs, off'),
@@ -146,7 +146,7 @@ function summaries(rows: Rows, result: Result, load: string): Section[] {
 /** The rows with an extrapolation, the largest gain first. */
 const extrapolatedOf = (all: readonly Compared[]): Compared[] =>
   all.filter(({ times }) => times > 0).toSorted((a, b) => b.times - a.times)
-const shouldGain = ({ times }: Compared) => times >= CLEAR
+const shouldGain = ({ times }: Compared) => times >= GAIN
 const timesText = ({ times, threads }: Compared) => `${figure(times)} times with ${threads}`
 
 /** The smallest setting with an extrapolated gain. */
