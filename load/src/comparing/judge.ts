@@ -131,8 +131,8 @@ export function judge(
 }
 
 /**
- * The comparable metrics of a case. Metrics of the kind `pace` are ratios to the baseline in the same round, if both
- * results have the baseline.
+ * The comparable metrics of a case. Metrics of the kind `pace` are ratios to the baseline in the same round. A case
+ * without another baseline has none.
  */
 function comparableOf(
   { old, now }: Pair,
@@ -140,7 +140,7 @@ function comparableOf(
   after: Rows,
   { machine, disturbance }: Differences,
 ): Omit<Comparison, 'change' | 'verdict'>[] {
-  const base = baselineOf(now, before, after)
+  const base = baselineOf({ old, now }, before, after)
   const rows = [old, now, ...(base ? [base.old, base.now] : [])]
   const hasPace = base?.now !== now && !rows.some((row) => row.hasDoubtfulRate)
   return now.shape.metrics
@@ -161,12 +161,23 @@ function comparableOf(
     .filter((one) => one.old.length >= 2 && one.now.length >= 2)
 }
 
-/** The baseline of a row in both results; null if no row but the baseline itself refers to it. */
-function baselineOf(row: Row, before: Rows, after: Rows): Pair | null {
-  const now = row.baseline(after)
+/**
+ * The baseline of a pair, among the cases that both results have; the pair itself if there is no other. Null if rates
+ * are compared directly: the experiment has no baseline for the case, or neither result has another one.
+ */
+function baselineOf(pair: Pair, before: Rows, after: Rows): Pair | null {
+  const { shape, case: one } = pair.now
+  const shared = after.filter((row) => before.find(row.case) !== undefined)
+  const differs = shape.baseline?.(
+    one,
+    shared.all.map((row) => row.case),
+  )
+  if (!differs) return null
+  const place = Object.fromEntries(Object.entries(one).filter(([name]) => !(name in differs)))
+  if ([before, after].every((rows) => rows.where(place).all.length === 1)) return null
+  const now = shared.find({ ...one, ...differs })
   const old = now && before.find(now.case)
-  const isShared = after.all.some((other) => other !== now && other.baseline(after) === now)
-  return old && isShared ? { old, now } : null
+  return old ? { old, now } : pair
 }
 
 function verdictOf(

@@ -67,6 +67,23 @@ describe('judge', () => {
     expect(changes(httpResult({ batch }), after)).toEqual({ 'batch: requests/s': 'worse' })
   })
 
+  test('takes a baseline that both results have', () => {
+    const slower = times(batch, 0.5)
+    const after = httpResult({ naive, pipeline: batch, batch: slower })
+    expect(changes(httpResult({ pipeline: batch, batch }), after)).toEqual({
+      'batch: requests/s ÷ pipeline': 'worse',
+    })
+  })
+
+  test.each([
+    ['the newer', httpResult({ batch }), httpResult({ naive, batch: times(batch, 0.5) })],
+    ['the older', before, httpResult({ batch: times(batch, 0.5) })],
+    ['each', before, httpResult({ pipeline: naive, batch: times(batch, 0.5) })],
+  ])('does not compare rates if only %s result has another variant', (_, old, now) => {
+    expect(changes(old, now)).toEqual({})
+    expect(judged(old, now)).not.toHaveProperty('batch: requests/s')
+  })
+
   test('ignores changes below the tolerance', () => {
     const after = httpResult({ naive, batch: times(batch, 0.93) })
     expect(changes(before, after)).toEqual({})
