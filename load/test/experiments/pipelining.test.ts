@@ -14,7 +14,8 @@ test('parses the CSV output of redis-benchmark', () => {
   expect(() => parseCsv(`${header}\n"GET","-nan"`)).toThrow('no figures')
 })
 
-test('each command is compared with a single GET or SET in the same round', () => {
+/** Rows of single commands and of pipelines. @param doubts of the single commands. */
+function rowsOf(doubts: readonly string[]): Rows {
   const rates: [command: string, values: number, rates: number[], micros: number][] = [
     ['GET', 1, [100, 200], 8],
     ['SET', 1, [50, 50], 8],
@@ -25,11 +26,15 @@ test('each command is compared with a single GET or SET in the same round', () =
   const samples = rates.flatMap(([command, values, list, mainCpuMicros]) =>
     list.map((valuesPerSecond, index) => ({
       ...{ case: { command, values }, round: index + 1 },
-      values: { valuesPerSecond, mainCpuMicros },
-      doubts: ['generator'],
+      values: { valuesPerSecond, mainCpuMicros, ceiling: 1e6 / mainCpuMicros },
+      doubts: values === 1 ? doubts : [],
     })),
   )
-  const rows = Rows.of(pipelining, samples)
+  return Rows.of(pipelining, samples)
+}
+
+test('each command is compared with a single GET or SET in the same round', () => {
+  const rows = rowsOf(['generator'])
   const ratios = rows.all.map((row) => row.ratio('valuesPerSecond', row.baseline(rows))?.mean)
   expect(ratios.map((mean) => mean?.toFixed(1))).toEqual([
     undefined,
@@ -38,7 +43,13 @@ test('each command is compared with a single GET or SET in the same round', () =
     '2.4',
     '8.5',
   ])
-  const claims = pipelining.claims(rows, {} as Result)
-  expect(claims[0]).toMatch(/^GET: pipelines of 10 carry 5.92 times as many values/)
+})
+
+test('a claim has the ratio of the ceilings if the generator limited a rate', () => {
+  const claims = pipelining.claims(rowsOf([]), {} as Result)
+  expect(claims[0]).toMatch(/^GET: pipelines of 10 carry 5.92 times .* at a time\.$/)
+  const [limited] = pipelining.claims(rowsOf(['generator']), {} as Result)
+  // 8 µs and 1.7 µs per value
+  expect(limited).toMatch(/^GET: pipelines of 10 carry 4\.71 times .* at a time \(the ratio of the/)
   expect(claims[1]).toMatch(/^GET: a round trip .* 7.00 µs, .* each command in it 1.00 µs/)
 })

@@ -156,14 +156,16 @@ Examples:
 /** The gain of the longest pipeline, and the CPU time of a round trip and of a command. */
 function claimsOf(command: string, { all }: Rows): string[] {
   const [first, last] = [all[0], all.at(-1)]
-  const times = first && last?.ratio('valuesPerSecond', first)
+  const isMarked = [first, last].some((row) => row?.doubts.length)
+  const times = first && last?.ratio(isMarked ? 'ceiling' : 'valuesPerSecond', first)
   if (!times) return []
   const values = Number(last?.case.values)
   const [one = 0, many = 0] = [first, last].map((row) => row?.median('mainCpuMicros') ?? 0)
   // one = trip + each; many = trip / values + each
   const trip = (one - many) / (1 - 1 / values)
+  const reason = isMarked ? ' (the ratio of the ceilings, because a rate is marked)' : ''
   return [
-    `${command}: pipelines of ${values} carry ${figure(times.mean)} times as many values per second as one command at a time.`,
+    `${command}: pipelines of ${values} carry ${figure(times.mean)} times as many values per second as one command at a time${reason}.`,
     `${command}: a round trip costs Redis's main thread ${figure(trip)} µs, however many commands it carries, and each command in it ${figure(one - trip)} µs.`,
   ]
 }
