@@ -42,13 +42,10 @@ describe('the search', () => {
   })
 })
 
-test('max-rate finds the limit of a service that refuses higher rates', async () => {
-  // The service accepts 60 requests per second, independent of the machine's speed.
-  let [second, count] = [0, 0]
+/** Searches for the highest rate of a service with these statuses. Expects the exit code. */
+async function search(status: () => number, expected: number, ...more: string[]) {
   const server = createServer((_, response) => {
-    const now = Math.floor(performance.now() / 1_000)
-    if (now !== second) [second, count] = [now, 0]
-    response.statusCode = ++count > 60 ? 503 : 200
+    response.statusCode = status()
     response.end()
   })
   server.listen(0, '127.0.0.1')
@@ -59,17 +56,36 @@ test('max-rate finds the limit of a service that refuses higher rates', async ()
   const json = join(folder, 'result.json')
   const url = `http://127.0.0.1:${port}/`
   const args = [
-    ...['max-rate', '--url', url, '--method=GET', '--limit=p50<5000', '--from=40', '--runs=8'],
-    ...['--connections=2', '--rounds=1', '--duration=1', '--warmup=0', '--no-report'],
+    ...['max-rate', '--url', url, '--method=GET', '--limit=p50<5000', '--from=40'],
+    ...['--connections=2', '--rounds=1', '--duration=1', '--warmup=0', '--no-report', ...more],
   ]
   const load = await runLoad({ state: folder, args: [...args, '--json', json], until: /./ })
-  expect(await load.exited).toEqual({ code: 0, signal: null })
-  const text = load.output.join('\n')
-  expect(text).toMatch(/^Round 1\/1 .* 40 requests\/s: [\d.]+ ms$/m)
-  expect(text).toMatch(/ requests\/s: failed, too slow$/m)
+  expect(await load.exited).toEqual({ code: expected, signal: null })
   const { samples, options } = JSON.parse(await readFile(json, 'utf8'))
+  return { text: load.output.join('\n'), options, sample: samples[0] }
+}
+
+test('max-rate finds the limit of a service that refuses higher rates', async () => {
+  // The service accepts 60 requests per second, independent of the machine's speed.
+  let [second, count] = [0, 0]
+  const status = () => {
+    const now = Math.floor(performance.now() / 1_000)
+    if (now !== second) [second, count] = [now, 0]
+    return ++count > 60 ? 503 : 200
+  }
+  const { text, options, sample } = await search(status, 0, '--runs=8', '--threshold=errors=0')
+  expect(text).toMatch(/^Round 1\/1 .* 40 requests\/s: [\d.]+ ms$/m)
+  expect(text).toMatch(/ requests\/s: failed \(503: \d+\)$/m)
   expect(options.limit).toBe('p50<5000')
-  expect(samples[0].values.highestRate).toBeGreaterThanOrEqual(40)
-  expect(samples[0].values.highestRate).toBeLessThan(320)
-  expect(samples[0].values.runs).toBeLessThanOrEqual(8)
+  expect(sample.values.highestRate).toBeGreaterThanOrEqual(40)
+  expect(sample.values.highestRate).toBeLessThanOrEqual(120) // a run of 1 s, within two seconds of the clock
+  expect(sample.values.runs).toBeLessThanOrEqual(8)
+})
+
+test('a rate at which requests fail does not hold, and errors has the failures', async () => {
+  let count = 0
+  const status = () => (++count % 4 === 0 ? 503 : 200)
+  const { text, sample } = await search(status, 4, '--runs=2', '--threshold=errors=0')
+  expect(sample).toMatchObject({ values: { highestRate: null, runs: 2 }, errors: { 503: 10 } })
+  expect(text).not.toContain('holds up to')
 })

@@ -25,13 +25,13 @@ import {
 } from '../../drivers/pacer/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { figure } from '../../experiment/figures.ts'
+import { errorKinds, figure } from '../../experiment/figures.ts'
 import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row } from '../../experiment/rows.ts'
-import { asRate } from '../../experiment/shape.ts'
+import { asRate, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { chartsOf } from '../../reporting/charts.ts'
-import { range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { errors as errorsColumn, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { highestRate } from './search.ts'
 
 interface MaxRateOptions extends WorkloadFlags, TargetOptions {
@@ -63,8 +63,9 @@ export const maxRate: Experiment<MaxRateOptions, Bench> = {
 An open loop, like npm run load -- latency: requests are due at a fixed rate, and latency is measured from when a
 request is due. The rate is doubled or halved until one rate is within the limit and one is not. Then the rates
 between them are tried, until the result is within ${Math.round((PRECISION - 1) * 100)} %. A rate is rejected after two runs in which the percentile
-was not below the limit. Requests that fail count as slower than all others. A run takes --duration, or longer (up
-to 20 s) if ten requests beyond the percentile need more time. --runs limits the number of runs of a search.
+was not below the limit, or any request failed (no 2xx) or was not sent. If no rate holds, errors has the failures
+at the lowest rate. A run takes --duration, or longer (up to 20 s) if ten requests beyond the percentile need more
+time. --runs limits the number of runs of a search.
 
 For the measured stack, other services, workloads and environment variables, see npm run load -- http --help.
 
@@ -124,7 +125,7 @@ Examples:
     const { percentile, milliseconds } = limitOf(options.limit)
     let latencyAtBest: number | null = null
     let foreignCpuSeconds = 0
-    let lowestFailed: { rate: number; doubts: readonly string[] } | undefined
+    let lowestFailed: (Pick<Measured, 'doubts' | 'errors'> & { rate: number }) | undefined
     const run = async (rate: number) => {
       const seconds =
         round === 0
@@ -136,16 +137,19 @@ Examples:
             })
       const schedule = arrivalTimes({ ...options, rate, seconds, seed: options.seed + round })
       const paced = await runPaced(bench, api, { schedule, signal })
+      const { errors, doubts } = paced
       const failed = paced.ok < paced.due
       // With too few requests for the percentile, all of them must be below the limit.
-      const latency = paced.percentile(percentile) ?? (failed ? FAILED : (paced.max ?? FAILED))
+      const latency = failed ? FAILED : (paced.percentile(percentile) ?? paced.max ?? FAILED)
       const isHeld = latency < milliseconds
-      const text = latency === FAILED ? 'failed' : `${figure(latency)} ms`
-      note(`${rate.toLocaleString('en-US')} requests/s: ${text}${isHeld ? '' : ', too slow'}`)
+      const text = failed
+        ? `failed (${errorKinds(errors)})`
+        : `${figure(latency)} ms${isHeld ? '' : ', too slow'}`
+      note(`${rate.toLocaleString('en-US')} requests/s: ${text}`)
       foreignCpuSeconds += paced.cost.foreignCpuSeconds
       if (isHeld) latencyAtBest = latency
       // If the generator was the bottleneck at that rate, the result is the generator's limit.
-      else if (rate <= (lowestFailed?.rate ?? rate)) lowestFailed = { rate, doubts: paced.doubts }
+      else if (rate <= (lowestFailed?.rate ?? rate)) lowestFailed = { rate, errors, doubts }
       return isHeld
     }
     const start = bench.starts.get(api.variant) ?? options.from
@@ -163,6 +167,7 @@ Examples:
         ...(!bench.monitor && { [ELSEWHERE]: null }),
       },
       foreignCpuSeconds,
+      errors: rate === null ? (lowestFailed?.errors ?? {}) : {},
       doubts: isPrecise ? (lowestFailed?.doubts ?? []) : ['imprecise'],
     }
   },
@@ -175,7 +180,7 @@ Examples:
       columns: [
         range(RATE, rows),
         ...(rows.all.length > 1 ? [ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)] : []),
-        ...['latency', 'runs'],
+        ...['latency', 'runs', errorsColumn],
       ],
     }),
   ],
