@@ -142,7 +142,7 @@ const janitorClaim = (row: Row) =>
   `The ${row.subject} ended ${medianOf(row, 'removed')} sessions in ${medianOf(row, 'seconds')} s; no command blocked Redis for longer than ${longestOf(row)} ms, and 99 % of the views took at most ${medianOf(row, 'p99')} ms.`
 
 const trimClaim = (row: Row) =>
-  `${row.subject[0]?.toUpperCase()}${row.subject.slice(1)} trimmed the list of recent sessions in ${medianOf(row, 'seconds')} s; it blocked Redis for at most ${longestOf(row)} ms at a time, and the longest view took ${medianOf(row, 'max')} ms.`
+  `${row.subject[0]?.toUpperCase()}${row.subject.slice(1)} trimmed the list of recent sessions in ${medianOf(row, 'seconds')} s; it blocked Redis for at most ${longestOf(row)} ms at a time, and the longest view took ${figure(Math.max(...row.values('max')))} ms.`
 
 /** Gives Redis the highest priority, if this process may do so. */
 async function prioritise({ pid }: RedisServer): Promise<void> {
