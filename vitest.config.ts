@@ -89,7 +89,7 @@ export default defineConfig({
           expect: expectOptions,
           include: [
             'packages/session-store/test/{batch,client,cluster,database,faults}.redis.test.ts',
-            'packages/session-store/test/{janitor,prefix,races,store,unexpected}.redis.test.ts',
+            'packages/session-store/test/{janitor,prefix,races,slot-move,store,unexpected}.redis.test.ts',
           ],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
           testTimeout: 120_000,

@@ -32,9 +32,8 @@ function slotOf(command: Command): number {
 /**
  * Sends one pipeline to each node that holds a key of the commands, all at the same time: one round trip.
  *
- * If a node refuses a command because its slot has moved, only that command is sent again. A command that was
- * or may have been executed is never sent again. Reads after a refused command in the same pipeline are
- * repeated, because their results must not be older than that command.
+ * If a node refuses a command because its slot has moved, only that command is sent again, and some reads after
+ * it (`placesToResend`). A write that was or may have been executed is never sent again.
  *
  * The pipelines are those of the connections to the nodes. After one ASK, a pipeline of `ioredis.Cluster` goes
  * to the importing node as a whole and misses keys that have not arrived there (with ioredis 6.0.0 on
@@ -54,7 +53,9 @@ export async function sendPerNode(
     [...byPrimary].map(async ([primary, indexes]) => {
       const own = indexes.map((index) => commands[index] as Command)
       const replies = await sendToPrimary(cluster, primary, own)
-      await redirectRefused(cluster, own, replies)
+      for (const place of placesToResend(own, replies)) {
+        replies[place] = await redirected(cluster, own[place] as Command)
+      }
       indexes.forEach((index, place) => {
         outcomes[index] = replies[place] ?? null
       })
@@ -64,20 +65,29 @@ export async function sendPerNode(
   return outcomes as Outcome[]
 }
 
-/** Resends the commands that the node refused because their slot has moved, and replaces their outcomes. */
-async function redirectRefused(
-  cluster: Cluster,
-  commands: readonly Command[],
-  outcomes: Outcome[],
-): Promise<void> {
-  const refused = outcomes.findIndex(isRedirection)
-  if (refused < 0) return
-  for (let index = refused; index < commands.length; index++) {
-    const command = commands[index]
-    if (command && (isRedirection(outcomes[index]) || isRead(command))) {
-      outcomes[index] = await redirected(cluster, command)
-    }
-  }
+/**
+ * The places of the commands to send again: those that the node refused because their slot has moved, and the
+ * reads after them that would otherwise be older than a redirected write. `recordView`, for example, reads the
+ * login last, to notice a session that ends meanwhile.
+ *
+ * Only reads of the same slot, because commands of different slots may go to different nodes and have no order.
+ * And only reads after the last write of the slot that may have been executed: while the keys of a slot move one
+ * by one, the node refuses only the commands whose key has left, so HGETALL and DEL of another key of the slot
+ * are both executed. A repeated HGETALL would then find nothing. A whole slot is compared, not a key: a command
+ * may have further keys.
+ */
+function placesToResend(commands: readonly Command[], outcomes: readonly Outcome[]): number[] {
+  if (!outcomes.some(isRedirection)) return []
+  const isRefused = (place: number) => isRedirection(outcomes[place])
+  const bySlot = Map.groupBy(commands.keys(), (place) => slotOf(commands[place] as Command))
+  return [...bySlot.values()].flatMap((places) => {
+    const first = places.findIndex(isRefused)
+    if (first < 0) return []
+    const lastWrite = places.findLastIndex(
+      (place) => !isRefused(place) && !isRead(commands[place] as Command),
+    )
+    return places.filter((place, at) => isRefused(place) || at > Math.max(first, lastWrite))
+  })
 }
 
 /** Sends one pipeline to one node, without redirections. */
