@@ -18,6 +18,12 @@ export const isRefusal = (outcome: Outcome): outcome is Error =>
 /** The first word of Redis's error, such as `WRONGTYPE` or `MOVED`. The rest may quote an argument. */
 export const errorKind = ({ message }: Error): string => message.split(' ', 1)[0] ?? ''
 
+const CLUSTER_REFUSALS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'])
+
+/** Whether a node of a cluster did not execute a command because of the state of its slot; true also for scripts. */
+export const isRefusedByCluster = (outcome: Outcome | undefined): boolean =>
+  outcome instanceof Error && isRefusal(outcome) && CLUSTER_REFUSALS.has(errorKind(outcome))
+
 const isLost = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && !isRefusal(outcome)
 
@@ -60,7 +66,7 @@ const mayWriteBeforeFailing = ([name]: Command) =>
  */
 function mayHaveChanged(command: Command, outcome: Outcome | undefined): boolean {
   if (isRead(command) || outcome === undefined || isNotSent(outcome)) return false
-  if (isRefusal(outcome)) return mayWriteBeforeFailing(command)
+  if (isRefusal(outcome)) return mayWriteBeforeFailing(command) && !isRefusedByCluster(outcome)
   return !(outcome === 0 && REMOVALS.has(command[0]))
 }
 

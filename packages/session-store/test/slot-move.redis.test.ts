@@ -137,4 +137,123 @@ describe.each(strategies)('%s', (strategy) => {
       expect(Number(reads)).toBe(strategy === 'sequential' ? 1 : 2)
     })
   })
+
+  test('a script whose keys are on two nodes is refused at once, and a retry is safe', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const slot = calculateSlot(keys.login(`${EXTERNAL}one`))
+    const { to } = await nodesOf(slot)
+    await store.external.put('one', {})
+    const put = () => store.external.put('one', { cart: ['book'] })
+    const results: unknown[] = []
+    await resetErrors()
+    await servers.moveSlot(slot, to, async () => {
+      results.push(await put().catch((error: unknown) => error))
+    })
+    expect(results.length).toBeGreaterThan(3) // before login, recent and data have moved, and after each
+    const refused = expect.objectContaining({
+      code: 'ONETRIP_REFUSED',
+      message: expect.stringContaining('TRYAGAIN'),
+      ...{ statusCode: 503, mayHaveWritten: false, retrySafe: true },
+    })
+    expect(results).toEqual(results.map(() => refused))
+    expect(await errorsOf('TRYAGAIN')).toBe(results.length) // no retries
+    expect(await put()).toBe(true)
+    expect(await store.external.read('one')).toEqual({ fields: { cart: ['book'] }, version: 2 })
+  })
+
+  test('a refused script does not delay what is sent with it', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const { token } = await store.login('ada')
+    await whileMoving(slotOf(token), async () => {
+      await resetErrors()
+      const results = await Promise.allSettled([
+        store.patch(token, { cart: ['book'] }),
+        store.recordView(token, 'book'),
+        store.checkToken(token),
+      ])
+      const refused = { code: 'ONETRIP_REFUSED', mayHaveWritten: false, retrySafe: true }
+      expect(results).toMatchObject([
+        { reason: refused },
+        { value: { user: 'ada', views: 1 } },
+        { value: { user: 'ada' } },
+      ])
+      expect(await errorsOf('TRYAGAIN')).toBe(1)
+    })
+    expect(await store.patch(token, { cart: ['book'] })).toEqual({ version: 1 })
+  })
+
+  test('a script for a slot without a node is refused, and a retry is safe', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const { token } = await store.login('ada')
+    const slot = slotOf(token)
+    const { from } = await nodesOf(slot)
+    await from.admin.cluster('DELSLOTS', slot)
+    onTestFinished(async () => void (await from.admin.cluster('ADDSLOTS', slot)))
+    await expect(store.patch(token, { cart: [] })).rejects.toMatchObject({
+      code: 'ONETRIP_REFUSED',
+      message: expect.stringContaining('CLUSTERDOWN'),
+      ...{ mayHaveWritten: false, retrySafe: true },
+    })
+  })
+
+  test('a command that two nodes redirect to each other is refused', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const key = 'cart:{of nobody}' // a node with keys of the slot would not give it away
+    const slot = calculateSlot(key)
+    const { from, to } = await nodesOf(slot)
+    const setOwner = async (node: typeof from) => {
+      await from.admin.cluster('SETSLOT', slot, 'NODE', await node.admin.cluster('MYID'))
+    }
+    onTestFinished(() => setOwner(from))
+    await setOwner(to)
+    await expect(store.run(update([['SET', key, 1]]))).rejects.toMatchObject({
+      code: 'ONETRIP_REFUSED',
+      message: expect.stringContaining('MOVED'),
+      ...{ mayHaveWritten: false, retrySafe: true },
+    })
+  })
+
+  test('a view with an idempotency key can be retried until it counts, once', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const { token } = await store.login('ada')
+    await store.recordView(token, 'book')
+    const view = () => store.recordView(token, 'book', { idempotencyKey: 'one' })
+    await whileMoving(calculateSlot(keys.popular('book')), async () => {
+      await expect(view()).rejects.toMatchObject({ code: 'ONETRIP_REFUSED', retrySafe: true })
+    })
+    for (const _ of [1, 2]) expect(await view()).toEqual({ user: 'ada', views: 2 })
+  })
 })
+
+test('a redirection to a node that does not reply delays only its own update', async () => {
+  const { store } = await storeForThisTest('batch')
+  const { token } = await store.login('ada')
+  const slot = slotOf(token)
+  const { from, to } = await nodesOf(slot)
+  const cart = await keyBeside(slot)
+  await from.admin.hset(cart, 'book', 1)
+  await whileMoving(slot, async () => {
+    // Connects to the node, so that the redirection is sent.
+    await store.run(update([['SET', missingKey(token), 1]]))
+    to.program.signal('SIGSTOP')
+    onTestFinished(() => void to.program.signal('SIGCONT'))
+    let isOver = false
+    const waiting = store.run(update([['DEL', missingKey(token)]])).finally(() => {
+      isOver = true
+    })
+    const others = await store.run(update([['HGETALL', cart]]))
+    expect(others).toEqual([['book', '1']])
+    expect(isOver).toBe(false)
+    to.program.signal('SIGCONT')
+    expect(await waiting).toEqual([1])
+  })
+})
+
+/** How many errors of this kind the nodes have returned since `resetErrors`. */
+async function errorsOf(kind: string): Promise<number> {
+  const infos = await Promise.all(servers.nodes.map(({ admin }) => admin.info('errorstats')))
+  const counts = infos.map((info) => new RegExp(`errorstat_${kind}:count=(\\d+)`).exec(info)?.[1])
+  return counts.reduce((sum, count) => sum + Number(count ?? 0), 0)
+}
+
+const resetErrors = () => Promise.all(servers.nodes.map(({ admin }) => admin.config('RESETSTAT')))

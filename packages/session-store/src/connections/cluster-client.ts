@@ -6,9 +6,9 @@ const neverResend = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest
 
 /**
  * As `safeRedisOptions`, for `ioredis.Cluster`, which by default resends a pipeline after its connection was
- * closed. Commands that a node refuses with MOVED, ASK or TRYAGAIN are still redirected. The offline queue stays
- * on, because ioredis connects to a node when it sends the first command there. `socketTimeout` closes the
- * connection to a node that does not reply for so long, and no other.
+ * closed. Commands that a node refuses with MOVED or ASK are still redirected. The offline queue stays on, because
+ * ioredis connects to a node when it sends the first command there. `socketTimeout` closes the connection to a
+ * node that does not reply for so long, and no other.
  */
 export const safeClusterOptions = {
   retryDelayOnFailover: 0,

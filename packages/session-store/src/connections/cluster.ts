@@ -1,13 +1,21 @@
 import type { Socket } from 'node:net'
 import calculateSlot from 'cluster-key-slot'
-import type { Cluster, Redis } from 'ioredis'
+import type { Cluster, Command as IoredisCommand, Redis } from 'ioredis'
 import type { Keys } from '../keys.ts'
-import { errorKind, isRead, isRefusal, notSent, type OnArrival, type Outcome } from '../outcomes.ts'
+import {
+  errorKind,
+  isRead,
+  isRefusal,
+  isRefusedByCluster,
+  notSent,
+  type OnArrival,
+  type Outcome,
+} from '../outcomes.ts'
 import type { StrategyOptions } from '../strategy-options.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 import { isCluster } from './client.ts'
 
-const REDIRECTIONS = new Set(['MOVED', 'ASK', 'TRYAGAIN'])
+const REDIRECTIONS = new Set(['MOVED', 'ASK'])
 
 /** Whether a node refused a command because another node has to execute it. */
 export const isRedirection = (outcome: Outcome | undefined): boolean =>
@@ -48,27 +56,39 @@ export async function sendPerNode(
   const byPrimary = Map.groupBy(commands.keys(), (index) =>
     primaryOf(cluster, slotOf(commands[index] as Command)),
   )
-  let nodesLeft = byPrimary.size
+  let waiting = byPrimary.size // for a node, or for the redirections of a slot
+  const publish = () => {
+    if (waiting > 0) onArrival?.(outcomes)
+  }
   await Promise.all(
     [...byPrimary].map(async ([primary, indexes]) => {
       const own = indexes.map((index) => commands[index] as Command)
       const replies = await sendToPrimary(cluster, primary, own)
-      for (const place of placesToResend(own, replies)) {
-        replies[place] = await redirected(cluster, own[place] as Command)
-      }
+      const again = placesToResend(own, replies)
+      const resent = new Set(again.flat())
       indexes.forEach((index, place) => {
-        outcomes[index] = replies[place] ?? null
+        if (!resent.has(place)) outcomes[index] = replies[place] ?? null
       })
-      if (--nodesLeft > 0) onArrival?.(outcomes)
+      waiting += again.length - 1
+      publish()
+      await Promise.all(
+        again.map(async (places) => {
+          for (const place of places) {
+            outcomes[indexes[place] as number] = await redirected(cluster, own[place] as Command)
+          }
+          waiting--
+          publish()
+        }),
+      )
     }),
   )
   return outcomes as Outcome[]
 }
 
 /**
- * The places of the commands to send again: those that the node refused because their slot has moved, and the
- * reads after them that would otherwise be older than a redirected write. `recordView`, for example, reads the
- * login last, to notice a session that ends meanwhile.
+ * The places of the commands to send again, by slot: those that the node refused because their slot has moved,
+ * and the reads after them that would otherwise be older than a redirected write. `recordView`, for example,
+ * reads the login last, to notice a session that ends meanwhile.
  *
  * Only reads of the same slot, because commands of different slots may go to different nodes and have no order.
  * And only reads after the last write of the slot that may have been executed: while the keys of a slot move one
@@ -76,17 +96,19 @@ export async function sendPerNode(
  * are both executed. A repeated HGETALL would then find nothing. A whole slot is compared, not a key: a command
  * may have further keys.
  */
-function placesToResend(commands: readonly Command[], outcomes: readonly Outcome[]): number[] {
+function placesToResend(commands: readonly Command[], outcomes: readonly Outcome[]): number[][] {
   if (!outcomes.some(isRedirection)) return []
   const isRefused = (place: number) => isRedirection(outcomes[place])
+  const reads = (place: number) => isRead(commands[place] as Command)
   const bySlot = Map.groupBy(commands.keys(), (place) => slotOf(commands[place] as Command))
   return [...bySlot.values()].flatMap((places) => {
     const first = places.findIndex(isRefused)
     if (first < 0) return []
-    const lastWrite = places.findLastIndex(
-      (place) => !isRefused(place) && !isRead(commands[place] as Command),
+    const last = places.findLastIndex(
+      (place) => !reads(place) && !isRefusedByCluster(outcomes[place]),
     )
-    return places.filter((place, at) => isRefused(place) || at > Math.max(first, lastWrite))
+    const isRepeatable = (place: number, at: number) => reads(place) && at > first && at > last
+    return [places.filter((place, at) => isRefused(place) || isRepeatable(place, at))]
   })
 }
 
@@ -158,18 +180,42 @@ export function serverName(redis: Redis): string {
  * command, but never resends one that may have been executed.
  */
 export async function sendToNode(cluster: Cluster, command: Command): Promise<Outcome> {
-  const primary = primaryOf(cluster, slotOf(command))
-  if (keysOf(command).length > 0 && !(await connectionTo(cluster, primary))) {
-    return noConnection(primary)
-  }
-  return await redirected(cluster, command)
+  if (keysOf(command).length === 0) return await redirected(cluster, command)
+  const [outcome = null] = await sendPerNode(cluster, [command])
+  return outcome
 }
 
-const redirected = (cluster: Cluster, [name, ...args]: Command): Promise<Outcome> =>
-  cluster.call(name, ...args).then(
-    (reply) => reply as Reply,
-    (error: Error) => error,
-  )
+/**
+ * Sends one command with ioredis, which follows MOVED and ASK, also to a node that it did not know. Any other
+ * refusal is the outcome. By itself, ioredis would also retry TRYAGAIN and CLUSTERDOWN, every 100 ms and on
+ * random nodes. After 16 errors it would return one that is no refusal, so that the outcome would be unknown;
+ * here it is the last refusal.
+ *
+ * This depends on internals of ioredis: `call` passes a `Command` to `sendCommand`, and `Cluster.sendCommand`
+ * replaces its `reject`.
+ */
+async function redirected(cluster: Cluster, [name, ...args]: Command): Promise<Outcome> {
+  let refusal: Error | undefined
+  const caller = {
+    options: cluster.options,
+    sendCommand(command: IoredisCommand) {
+      const { reject } = command
+      cluster.sendCommand(command)
+      const follow = command.reject
+      command.reject = (error) => {
+        refusal = isRefusal(error) ? error : undefined
+        if (isRedirection(error)) follow(error)
+        else reject(error)
+      }
+      return command.promise
+    },
+  }
+  try {
+    return (await cluster.call.apply(caller as unknown as Cluster, [name, ...args])) as Reply
+  } catch (error) {
+    return refusal ?? (error as Error)
+  }
+}
 
 /**
  * The connection to a node, if it is up. Waits for a connection that is being opened.

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { StoreError } from '../errors.ts'
+import { StoreError, type StoreErrorCode } from '../errors.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import type { Update } from '../updates.ts'
@@ -99,11 +99,13 @@ export async function copyMarker(from: Side, to: Side, view: RepeatableView): Pr
 }
 
 /**
- * Converts the error of an idempotent update: if the outcome is unknown, a retry is safe. Returns any other error
- * unchanged.
+ * Converts the error of an idempotent update: if its outcome is unknown, or Redis refused one of its commands, a
+ * retry is safe. Returns any other error unchanged.
  */
 export function repeatable(error: unknown): unknown {
-  if (!(error instanceof StoreError) || error.code !== 'ONETRIP_OUTCOME_UNKNOWN') return error
+  if (!(error instanceof StoreError) || !SENT.includes(error.code)) return error
   const { code, message, mayHaveWritten, cause } = error
   return new StoreError(code, message, { mayHaveWritten, cause, retrySafe: true })
 }
+
+const SENT: readonly StoreErrorCode[] = ['ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_REFUSED']
