@@ -26,6 +26,8 @@ async function storeForThisTest(strategy: (typeof strategies)[number]) {
   return { store, client }
 }
 
+const codeOf = (error: unknown) => (error as { code: string }).code
+
 const slotOf = (token: string) => calculateSlot(keys.login(idOf(token)))
 
 /** The node that has a slot, and another one. */
@@ -159,6 +161,22 @@ describe.each(strategies)('%s', (strategy) => {
     expect(await errorsOf('TRYAGAIN')).toBe(results.length) // no retries
     expect(await put()).toBe(true)
     expect(await store.external.read('one')).toEqual({ fields: { cart: ['book'] }, version: 2 })
+  })
+
+  test('session data can be changed while its slot moves, except while its keys are on two nodes', async () => {
+    const { store } = await storeForThisTest(strategy)
+    const { token } = await store.login('ada')
+    await store.patch(token, { cart: [] })
+    const slot = slotOf(token)
+    const { to } = await nodesOf(slot)
+    const results: string[] = []
+    await servers.moveSlot(slot, to, async () => {
+      const patched = store.patch(token, { cart: [results.length] })
+      results.push(await patched.then(() => 'patched', codeOf))
+    })
+    const [first, ...later] = results
+    expect([first, later.pop()]).toEqual(['patched', 'patched']) // before the first key, and after the last
+    expect(new Set(later)).toEqual(new Set(['ONETRIP_REFUSED']))
   })
 
   test('a refused script does not delay what is sent with it', async () => {

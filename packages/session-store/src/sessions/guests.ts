@@ -102,7 +102,7 @@ function takeGuest(keys: Keys, id: string): Update<GuestRecords | undefined> {
 
 /**
  * Overwrites views and data of the new session with these records. Returns whether the session still exists; if
- * not, call `undoRewrite`, which removes the views. Keys, all in one slot: viewed, login, recent, data, ended.
+ * not, call `undoRewrite`, which removes the views. Keys, all in one slot: viewed, login, recent, data.
  */
 function rewrite(
   keys: Keys,
