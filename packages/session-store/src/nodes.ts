@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isRedirection } from './connections/cluster.ts'
+import { isRedirection } from './connections/redirections.ts'
 import type { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
 import { notSent, type Outcome, readOutcomes } from './outcomes.ts'

@@ -1,41 +1,13 @@
 import type { Socket } from 'node:net'
 import calculateSlot from 'cluster-key-slot'
-import type { Cluster, Command as IoredisCommand, Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import type { Keys } from '../keys.ts'
-import {
-  errorKind,
-  isRead,
-  isRefusal,
-  isRefusedByCluster,
-  notSent,
-  type OnArrival,
-  type Outcome,
-} from '../outcomes.ts'
+import { isRefusal, notSent, type OnArrival, type Outcome } from '../outcomes.ts'
 import type { StrategyOptions } from '../strategy-options.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 import { isCluster } from './client.ts'
-
-const REDIRECTIONS = new Set(['MOVED', 'ASK'])
-
-/** Whether a node refused a command because another node has to execute it. */
-export const isRedirection = (outcome: Outcome | undefined): boolean =>
-  outcome instanceof Error && REDIRECTIONS.has(errorKind(outcome))
-
-/** Slots by hash tag. Keys of a store have as many tags as there are partitions. */
-const slots = new Map<string, number>()
-
-function slotOf(command: Command): number {
-  const key = keysOf(command)[0] ?? ''
-  const start = key.indexOf('{') + 1
-  const end = key.indexOf('}', start)
-  if (start === 0 || end <= start) return calculateSlot(key)
-  const tag = key.slice(start, end)
-  const known = slots.get(tag)
-  if (known !== undefined) return known
-  const slot = calculateSlot(tag)
-  if (slots.size < SLOTS) slots.set(tag, slot)
-  return slot
-}
+import { placesToResend, redirected } from './redirections.ts'
+import { SLOTS, slotOf } from './slots.ts'
 
 /**
  * Sends one pipeline to each node that holds a key of the commands, all at the same time: one round trip.
@@ -85,33 +57,6 @@ export async function sendPerNode(
   return outcomes as Outcome[]
 }
 
-/**
- * The places of the commands to send again, by slot: those that the node refused because their slot has moved,
- * and the reads after them that would otherwise be older than a redirected write. `recordView`, for example,
- * reads the login last, to notice a session that ends meanwhile.
- *
- * Only reads of the same slot, because commands of different slots may go to different nodes and have no order.
- * And only reads after the last write of the slot that may have been executed: while the keys of a slot move one
- * by one, the node refuses only the commands whose key has left, so HGETALL and DEL of another key of the slot
- * are both executed. A repeated HGETALL would then find nothing. A whole slot is compared, not a key: a command
- * may have further keys.
- */
-function placesToResend(commands: readonly Command[], outcomes: readonly Outcome[]): number[][] {
-  if (!outcomes.some(isRedirection)) return []
-  const isRefused = (place: number) => isRedirection(outcomes[place])
-  const reads = (place: number) => isRead(commands[place] as Command)
-  const bySlot = Map.groupBy(commands.keys(), (place) => slotOf(commands[place] as Command))
-  return [...bySlot.values()].flatMap((places) => {
-    const first = places.findIndex(isRefused)
-    if (first < 0) return []
-    const last = places.findLastIndex(
-      (place) => !reads(place) && !isRefusedByCluster(outcomes[place]),
-    )
-    const isRepeatable = (place: number, at: number) => reads(place) && at > first && at > last
-    return [places.filter((place, at) => isRefused(place) || isRepeatable(place, at))]
-  })
-}
-
 /** Sends one pipeline to one node, without redirections. */
 export async function sendToPrimary(
   cluster: Cluster,
@@ -144,8 +89,6 @@ export function nodesOf(cluster: Cluster, commands: readonly Command[]): string[
   }
   return nodes
 }
-
-const SLOTS = 16_384
 
 /** The nodes that have slots, as `host:port`; undefined stands for slots without a node. */
 export const primariesOf = (cluster: Cluster): (string | undefined)[] => [
@@ -186,42 +129,10 @@ export async function sendToNode(cluster: Cluster, command: Command): Promise<Ou
 }
 
 /**
- * Sends one command with ioredis, which follows MOVED and ASK, also to a node that it did not know. Any other
- * refusal is the outcome. By itself, ioredis would also retry TRYAGAIN and CLUSTERDOWN, every 100 ms and on
- * random nodes. After 16 errors it would return one that is no refusal, so that the outcome would be unknown;
- * here it is the last refusal.
- *
- * This depends on internals of ioredis: `call` passes a `Command` to `sendCommand`, and `Cluster.sendCommand`
- * replaces its `reject`.
- */
-async function redirected(cluster: Cluster, [name, ...args]: Command): Promise<Outcome> {
-  let refusal: Error | undefined
-  const caller = {
-    options: cluster.options,
-    sendCommand(command: IoredisCommand) {
-      const { reject } = command
-      cluster.sendCommand(command)
-      const follow = command.reject
-      command.reject = (error) => {
-        refusal = isRefusal(error) ? error : undefined
-        if (isRedirection(error)) follow(error)
-        else reject(error)
-      }
-      return command.promise
-    },
-  }
-  try {
-    return (await cluster.call.apply(caller as unknown as Cluster, [name, ...args])) as Reply
-  } catch (error) {
-    return refusal ?? (error as Error)
-  }
-}
-
-/**
  * The connection to a node, if it is up. Waits for a connection that is being opened.
  *
- * Without this, ioredis would send the commands for a node that is down to another node, follow 16
- * redirections, and fail with an unknown outcome.
+ * Without this, ioredis would send the commands for a node that is down to another node and follow 16
+ * redirections.
  */
 async function connectionTo(cluster: Cluster, node: string | undefined) {
   const connection = cluster.nodes().find((redis) => nodeName(redis) === node)
