@@ -9,35 +9,17 @@ import {
   partitionedKeys,
   type SessionStoreOptions,
 } from '../src/index.ts'
+import { clusterStoreForThisTest, keys, strategies, tokens } from './cluster-store.ts'
 import { idOf } from './retention-fixture.ts'
 
-const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
-const strategies = ['sequential', 'pipeline', 'batch'] as const
-const keys = partitionedKeys(16)
-
 const servers = clusterOfThisFile({ config: { appendfsync: 'always' } })
-
-async function storeForThisTest(strategy: (typeof strategies)[number]) {
-  const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  const store = createSessionStore({
-    ...{ client, keys, strategy, tokens },
-    deadlineMs: 20_000,
-    janitor: false,
-  })
-  onTestFinished(async () => {
-    await store.close()
-    client.disconnect()
-  })
-  await store.ready()
-  return { store, client }
-}
 
 const codeOf = (error: unknown) => (error as { code: string }).code
 const items = Array.from({ length: 40 }, (_, index) => `item ${index}`)
 
 describe.each(strategies)('%s', (strategy) => {
   test('spreads sessions and counts over the nodes', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const sessions = await Promise.all(['ada', 'bob', 'cyd'].map((user) => store.login(user)))
     const ada = sessions[0]?.token ?? ''
     for (const { token } of sessions) {
@@ -64,7 +46,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('moves the data of guests to sessions on other nodes', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     for (const item of items.slice(0, 20)) {
       const guest = await store.loginGuest()
       await store.recordView(guest.token, item)
@@ -88,7 +70,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('counts every acknowledged view once while slots move to another node', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const sessions = await Promise.all(items.slice(0, 8).map((user) => store.login(user)))
     const acknowledged = new Map<string, number>()
     let moving = true
@@ -116,7 +98,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('finds a session and counts its views at every stage of a move of its slot', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')
     const slot = calculateSlot(keys.login(idOf(token)))
@@ -130,7 +112,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a node that dies in the middle of a pipeline: nothing hangs, nothing counts twice', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     await Promise.all(items.map((item) => store.recordView(token, item)))
     const killed = servers.nodes[0]

@@ -1,36 +1,12 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  createCluster,
-  createSessionStore,
-  partitionedKeys,
-  type Reply,
-  type SessionStore,
-} from '../src/index.ts'
+import type { Reply, SessionStore } from '../src/index.ts'
 import { EXTERNAL } from '../src/keys.ts'
+import { clusterStoreForThisTest, keys, strategies } from './cluster-store.ts'
 import { idOf } from './retention-fixture.ts'
 
-const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
-const strategies = ['sequential', 'pipeline', 'batch'] as const
-const keys = partitionedKeys(16)
-
 const servers = clusterOfThisFile()
-
-async function storeForThisTest(strategy: (typeof strategies)[number]) {
-  const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  const store = createSessionStore({
-    ...{ client, keys, strategy, tokens },
-    deadlineMs: 20_000,
-    janitor: false,
-  })
-  onTestFinished(async () => {
-    await store.close()
-    client.disconnect()
-  })
-  await store.ready()
-  return { store, client }
-}
 
 const codeOf = (error: unknown) => (error as { code: string }).code
 
@@ -90,7 +66,7 @@ const update = (commands: [name: string, ...args: (string | number)[]][]) => ({
 
 describe.each(strategies)('%s', (strategy) => {
   test('a read is not repeated after its update has deleted the key', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     const slot = slotOf(token)
     const { from } = await nodesOf(slot)
@@ -112,7 +88,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('the end of a session is reported while its slot moves', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     await store.external.put('one', { cart: [] })
     const slot = calculateSlot(keys.login(`${EXTERNAL}one`))
     await whileMoving(slot, async () => {
@@ -122,7 +98,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a logout is complete although the slot of a view that is sent with it moves', async () => {
-    const { store, client } = await storeForThisTest(strategy)
+    const { store, client } = await clusterStoreForThisTest(servers, strategy)
     const [ada, bob] = await sessionsOfOneNode(store)
     await whileMoving(slotOf(ada), async () => {
       const view = store.recordView(ada, 'book')
@@ -133,7 +109,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a read after a redirected write of its slot is executed after that write', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     const slot = slotOf(token)
     const { from } = await nodesOf(slot)
@@ -153,7 +129,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a script whose keys are on two nodes is refused at once, and a retry is safe', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const slot = calculateSlot(keys.login(`${EXTERNAL}one`))
     const { to } = await nodesOf(slot)
     await store.external.put('one', {})
@@ -176,7 +152,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('session data can be changed while its slot moves, except while its keys are on two nodes', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     await store.patch(token, { cart: [] })
     const slot = slotOf(token)
@@ -192,7 +168,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a refused script does not delay what is sent with it', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     await whileMoving(slotOf(token), async () => {
       await resetErrors()
@@ -213,7 +189,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a script for a slot without a node is refused, and a retry is safe', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     const slot = slotOf(token)
     const { from } = await nodesOf(slot)
@@ -227,7 +203,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a command that two nodes redirect to each other is refused', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const key = 'cart:{of nobody}' // a node with keys of the slot would not give it away
     const slot = calculateSlot(key)
     const { from, to } = await nodesOf(slot)
@@ -244,7 +220,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('a view with an idempotency key can be retried until it counts, once', async () => {
-    const { store } = await storeForThisTest(strategy)
+    const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')
     const view = () => store.recordView(token, 'book', { idempotencyKey: 'one' })
@@ -256,7 +232,7 @@ describe.each(strategies)('%s', (strategy) => {
 })
 
 test('a redirection to a node that does not reply delays only its own update', async () => {
-  const { store } = await storeForThisTest('batch')
+  const { store } = await clusterStoreForThisTest(servers, 'batch')
   const { token } = await store.login('ada')
   const slot = slotOf(token)
   const { from, to } = await nodesOf(slot)
