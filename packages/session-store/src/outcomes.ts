@@ -64,8 +64,8 @@ const mayWriteBeforeFailing = ([name]: Command) =>
  * Any other command that failed wrote nothing, and neither did a removal that found nothing to remove.
  * (When memory is full, Redis refuses commands that add and still executes removals.)
  */
-function mayHaveChanged(command: Command, outcome: Outcome | undefined): boolean {
-  if (isRead(command) || outcome === undefined || isNotSent(outcome)) return false
+function mayHaveChanged(command: Command, outcome: Outcome): boolean {
+  if (isRead(command) || isNotSent(outcome)) return false
   if (isRefusal(outcome)) return mayWriteBeforeFailing(command) && !isRefusedByCluster(outcome)
   return !(outcome === 0 && REMOVALS.has(command[0]))
 }
@@ -87,7 +87,7 @@ export function readOutcomes<Result>(update: Update<Result>, returned: readonly 
 
   const mayHaveWritten =
     !update.readOnly &&
-    update.commands.some((command, index) => mayHaveChanged(command, outcomes[index]))
+    update.commands.some((command, index) => mayHaveChanged(command, outcomes[index] ?? null))
   const lost = outcomes.find(isLost)
   if (isNotSent(lost) && !mayHaveWritten) throw lost
   if (lost) throw outcomeUnknown(mayHaveWritten, lost)
@@ -114,10 +114,10 @@ export function overloaded(inFlight: number, server?: string): StoreError {
 }
 
 /** @param cause The first error that is not a reply; `node` if the node that did not reply is known. */
-function outcomeUnknown(mayHaveWritten: boolean, cause?: Error & { node?: string }): StoreError {
+function outcomeUnknown(mayHaveWritten: boolean, cause: Error & { node?: string }): StoreError {
   const message = isNotSent(cause)
     ? `some commands were ${cause.message}`
-    : `sent to Redis, but the reply${cause?.node === undefined ? '' : ` from ${cause.node}`} was lost`
+    : `sent to Redis, but the reply${cause.node === undefined ? '' : ` from ${cause.node}`} was lost`
   return new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { mayHaveWritten, cause })
 }
 
