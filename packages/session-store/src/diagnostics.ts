@@ -114,20 +114,28 @@ export interface StoreFailure {
 /** `onetrip:error`: a message of type `StoreFailure` for every failed update. */
 export const errorChannel = channel('onetrip:error')
 
-/** A problem of the configuration that an operator should fix. */
+/** A problem that an operator should fix. */
 export interface StoreWarning {
   /**
    * Redis may evict sessions; a session cookie outlives its session; a session of `migrateFrom` cannot be stored;
-   * the janitor found keys of another program that match the key names of the store; the number of partitions
-   * could not be compared with that of the data.
+   * a session of a framework could not be saved; a callback passed to its session store failed; the janitor found
+   * keys of another program that match the key names of the store; the number of partitions could not be compared
+   * with that of the data; the clocks of the janitor and of Redis differ, or could not be compared; the strategy takes
+   * more CPU, because the store does not use frames with the installed ioredis.
    */
   code:
     | 'ONETRIP_EVICTION'
     | 'ONETRIP_COOKIE_OUTLIVES_SESSION'
     | 'ONETRIP_SESSION_NOT_MOVED'
+    | 'ONETRIP_SESSION_NOT_SAVED'
+    | 'ONETRIP_CALLBACK_FAILED'
     | 'ONETRIP_FOREIGN_KEY'
     | 'ONETRIP_PARTITIONS'
+    | 'ONETRIP_CLOCK'
+    | 'ONETRIP_FRAMES_OFF'
   message: string
+  /** What a callback threw (`ONETRIP_CALLBACK_FAILED`). It may contain data of the application. */
+  error?: unknown
 }
 
 /**
@@ -137,8 +145,10 @@ export interface StoreWarning {
 export const warningChannel = channel('onetrip:warning')
 
 export function publishWarning(warning: StoreWarning): void {
+  const { code, message, error } = warning
   if (warningChannel.hasSubscribers) warningChannel.publish(warning)
-  else process.emitWarning(warning.message, { code: warning.code })
+  else
+    process.emitWarning(message, { code, detail: error instanceof Error ? error.stack : undefined })
 }
 
 export function publishRoundTrip(commands: number): void {

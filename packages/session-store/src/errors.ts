@@ -18,7 +18,7 @@ const notSent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), ret
 const sent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), mayHaveWritten: true })
 
 /**
- * All errors of the store.
+ * All errors of the store and of its plugins for Fastify and Express.
  *
  * `statusCode`: the HTTP status; Fastify and Express read it from the error.
  * `retrySafe`: a retry of the same call counts nothing twice.
@@ -27,11 +27,20 @@ const sent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), mayHav
  */
 export const storeErrors = {
   ONETRIP_INVALID_INPUT: refused(400, 'invalid value'),
+  /** The plugins reject a request with this code, and with the two below. */
+  ONETRIP_SEVERAL_COOKIES: refused(400, 'more than one session cookie; the response removes them'),
+  ONETRIP_LOGIN_REQUIRED: refused(401, 'login required: send a session token'),
+  ONETRIP_CROSS_SITE: refused(403, 'cross-site request rejected (CSRF protection)'),
   ONETRIP_INVALID_TOKEN: refused(401, 'invalid token'),
   ONETRIP_EXPIRED_TOKEN: refused(401, 'the token has expired'),
-  /** The token is valid, but its session is gone. What the call wrote has been undone. */
+  /**
+   * The token is valid, but its session is gone. What the call wrote has been undone. Only `recordView` with an
+   * idempotency key can have `mayHaveWritten`: a view of an earlier call with the key may still be counted.
+   */
   ONETRIP_UNKNOWN_SESSION: refused(401, 'the session has ended'),
   ONETRIP_CONFLICT: refused(409, 'the session data has another version'),
+  /** A mistake of the calling program, such as `login(42)`, not of its client. */
+  ONETRIP_WRONG_TYPE: refused(500, 'an argument of a call has a wrong type'),
   /** Another program wrote the field. The message names it; a patch can remove or replace it. */
   ONETRIP_UNREADABLE_DATA: refused(500, 'a field of the session data is not JSON'),
   ONETRIP_NOT_SENT: notSent('no connection to Redis'),
@@ -48,54 +57,94 @@ interface Details {
   mayHaveWritten?: boolean
   /** Overrides the table: true if a retry counts nothing twice. */
   retrySafe?: boolean
+  /** See `StoreError`. */
+  setCookies?: readonly string[]
   cause?: unknown
 }
 
 /**
- * Removes the arguments of commands from an error of a Redis client and from the errors inside it. Arguments
- * contain session ids, users, items, session data and, in AUTH, a password. Modifies the error in place, so
- * that it keeps its class.
+ * Returns the error without the arguments of commands, which contain session ids, users, items, session data and, in
+ * AUTH, a password. If there are none, this is the error itself. Otherwise it is a copy, with copies of the errors
+ * inside it: the application may use the error, too.
  */
-function removeArguments(error: unknown, seen = new Set<unknown>()): void {
-  if (!(error instanceof Error) || seen.has(error)) return
-  seen.add(error)
-  const { command } = error as { command?: { name?: unknown; args?: unknown } }
-  if (command?.args) Reflect.set(error, 'command', { name: command.name })
-  const [message = '', quoted] = error.message.split(QUOTED_ARGUMENTS)
-  if (quoted !== undefined) {
-    const { stack } = error
-    Reflect.set(
-      error,
-      'stack',
-      stack?.replace(error.message, () => message),
-    )
-    Reflect.set(error, 'message', message)
+function withoutArguments(error: unknown): unknown {
+  const found = errorsIn(error)
+  if (!found.some(hasArguments)) return error
+  const copies = new Map<unknown, Error>(
+    found.map((original) => [
+      original,
+      Object.setPrototypeOf(new Error(), Object.getPrototypeOf(original)),
+    ]),
+  )
+  const copyOf = (value: unknown) => copies.get(value) ?? value
+  for (const [original, copy] of copies) {
+    for (const key of Reflect.ownKeys(original as Error)) {
+      const value = withoutOwnArguments(original as Error, key)
+      Object.defineProperty(copy, key, {
+        value: Array.isArray(value) ? value.map(copyOf) : copyOf(value),
+        enumerable: Object.prototype.propertyIsEnumerable.call(original, key),
+        writable: true,
+        configurable: true,
+      })
+    }
   }
-  for (const inner of [error.cause, ...Object.values(error)].flat()) removeArguments(inner, seen)
+  return copyOf(error)
 }
+
+/** The error, its causes, the members of an AggregateError, and the errors in its other properties. */
+function errorsIn(value: unknown, found: Error[] = []): Error[] {
+  if (!(value instanceof Error) || found.includes(value)) return found
+  found.push(value)
+  const { cause, errors } = value as AggregateError
+  for (const inner of [cause, errors, ...Object.values(value)].flat()) errorsIn(inner, found)
+  return found
+}
+
+const hasArguments = (error: Error & { command?: { args?: readonly unknown[] } }): boolean =>
+  Boolean(error.command?.args?.length) || error.message.includes(QUOTED_ARGUMENTS)
+
+function withoutOwnArguments(error: Error, key: string | symbol): unknown {
+  const value = Reflect.get(error, key)
+  if (key === 'command') return { name: value?.name }
+  if (key === 'message') return withoutQuoted(error.message)
+  if (key === 'stack' && typeof value === 'string') {
+    return value.replaceAll(error.message, () => withoutQuoted(error.message))
+  }
+  return value
+}
+
+const withoutQuoted = (message: string) => message.split(QUOTED_ARGUMENTS, 1)[0] ?? ''
 
 /** The part of Redis's error for an unknown command that quotes its arguments. */
 const QUOTED_ARGUMENTS = ', with args beginning with'
 
 /**
- * The error class of the store. The message contains no token and no value that was sent; the cause contains
- * no arguments of commands.
+ * The error class of the store and its plugins. The message contains no token and no value that was sent; the
+ * cause contains no arguments of commands. If the original has some, the cause is a copy without them.
  */
 export class StoreError extends Error {
   override name = 'StoreError'
   readonly code: StoreErrorCode
-  /** 400, 401, 409, 500 or 503. */
+  /** 400, 401, 403, 409, 500 or 503. */
   readonly statusCode: number
   readonly mayHaveWritten: boolean
   readonly retrySafe: boolean
+  /** `ONETRIP_SEVERAL_COOKIES`: the `Set-Cookie` headers that remove the cookies. `errorHeaders` has them. */
+  declare readonly setCookies?: readonly string[]
 
-  constructor(code: StoreErrorCode, message: string, details: Details = {}) {
-    removeArguments(details.cause)
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+  /** @param message Default: the `meaning` of the code. */
+  constructor(
+    code: StoreErrorCode,
+    message: string = storeErrors[code].meaning,
+    details: Details = {},
+  ) {
+    const { cause } = details
+    super(message, cause === undefined ? undefined : { cause: withoutArguments(cause) })
     const { statusCode, retrySafe, mayHaveWritten } = storeErrors[code]
     this.code = code
     this.statusCode = statusCode
     this.mayHaveWritten = details.mayHaveWritten ?? mayHaveWritten
+    if (details.setCookies) this.setCookies = details.setCookies
     // A retry is safe if nothing was written, except where it would fail the same way.
     this.retrySafe = details.retrySafe ?? (retrySafe || (mayHaveWritten && !this.mayHaveWritten))
   }
@@ -108,3 +157,26 @@ export function requireSession<Found>(found: Found | undefined): Found {
   }
   return found
 }
+
+/**
+ * Converts the error of an idempotent update: if its outcome is unknown, or Redis refused one of its commands, a
+ * retry is safe. Returns any other error unchanged.
+ */
+export function repeatable(error: unknown): unknown {
+  if (!(error instanceof StoreError) || !SENT.includes(error.code)) return error
+  const { code, message, mayHaveWritten, cause } = error
+  return new StoreError(code, message, { mayHaveWritten, cause, retrySafe: true })
+}
+
+const SENT: readonly StoreErrorCode[] = ['ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_REFUSED']
+
+/** Wraps an idempotent function, so that its errors are `repeatable`. */
+export const idempotent =
+  <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+  async (...args: Args): Promise<Result> => {
+    try {
+      return await call(...args)
+    } catch (error) {
+      throw repeatable(error)
+    }
+  }

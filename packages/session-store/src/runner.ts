@@ -84,10 +84,11 @@ interface RunnerLimits {
 interface AttemptOptions {
   timeoutMs?: number | undefined
   /** The servers that are used, if the sender has several. Each has a limit of its own. */
-  servers?: (() => readonly string[]) | undefined
+  servers?: readonly string[] | undefined
 }
 
-const noServers = () => []
+/** No limit: health checks work while updates wait for a node. */
+const NO_SERVERS: readonly string[] = []
 
 const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
 /** Pause between two checks of whether Redis is ready. */
@@ -109,18 +110,12 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     readOnly: boolean,
     start: () => Promise<Sent>,
     read: (sent: Sent) => Result,
-    { timeoutMs = deadlineMs, servers: findServers }: AttemptOptions = {},
+    { timeoutMs = deadlineMs, servers }: AttemptOptions = {},
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(updateError(error, readOnly))
       if (closed) return fail(notSent('the store is closed'))
       if (!serversOf && inFlight >= maxInFlight) return fail(overloaded(inFlight))
-      let servers: readonly string[] | undefined
-      try {
-        servers = findServers?.()
-      } catch (error) {
-        return fail(error)
-      }
       const full = servers?.find((server) => inFlightTo(server) >= maxInFlight)
       if (full !== undefined) return fail(overloaded(maxInFlight, full))
       count(servers, 1)
@@ -160,13 +155,17 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
 
   const inFlightTo = (server: string): number => inFlightByServer.get(server) ?? 0
 
-  const send = <Result>(update: Update<Result>, list: CommandList): Promise<Result> =>
-    attempt(
-      update.readOnly,
-      () => sender.send(list),
-      (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes),
-      serversOf && { servers: () => serversOf(list.commands) },
-    )
+  function send<Result>(update: Update<Result>, list: CommandList): Promise<Result> {
+    const read = (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes)
+    if (!serversOf) return attempt(update.readOnly, () => sender.send(list), read)
+    let servers: readonly string[]
+    try {
+      servers = serversOf(list.commands)
+    } catch (error) {
+      return Promise.reject(updateError(error, update.readOnly))
+    }
+    return attempt(update.readOnly, () => sender.send({ ...list, servers }), read, { servers })
+  }
 
   function run<Result>(update: Update<Result>): Promise<Result> {
     if (!updateChannel.hasSubscribers) return send(update, update)
@@ -187,7 +186,7 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
       all.map((node) =>
         attempt(true, () => node.send({ commands }), read, {
           timeoutMs: left,
-          servers: serversOf && noServers, // no limit: health checks work while updates wait for a node
+          servers: serversOf && NO_SERVERS,
         }).then(
           (result) => ({ node: node.name, result }),
           (error: StoreError) => ({ node: node.name, error }),

@@ -25,7 +25,7 @@ async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
     ...where,
     tokens,
     strategy: 'batch',
-    janitor: false,
+    janitor: 'elsewhere',
     ...options,
   })
   onTestFinished(() => store.close())
@@ -117,7 +117,7 @@ test('any text arrives unchanged', async () => {
 test('an injected client is used and not closed', async () => {
   const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
   onTestFinished(() => client.disconnect())
-  const store = createSessionStore({ client, tokens, janitor: false })
+  const store = createSessionStore({ client, tokens, janitor: 'elsewhere' })
   await store.ready()
   await store.login('ada')
   await store.close()
@@ -149,9 +149,9 @@ async function dyingServer(replyBeforeDeath: string): Promise<{ url: string; dea
         return
       }
       for (const command of text.match(/\*\d+\r\n\$\d+\r\n(\w+)/g) ?? []) {
-        const info = /INFO$/i.test(command)
-        const reply = 'redis_version:8.0.6\r\nloading:0'
-        socket.write(info ? `$${reply.length}\r\n${reply}\r\n` : '+OK\r\n')
+        const info = 'redis_version:8.0.6\r\nloading:0'
+        if (/INFO$/i.test(command)) socket.write(`$${info.length}\r\n${info}\r\n`)
+        else socket.write(/TYPE$/i.test(command) ? '+none\r\n' : '+OK\r\n')
       }
     })
   })
@@ -172,7 +172,7 @@ test.each(['sequential', 'pipeline', 'transaction', 'batch', 'script'] as const)
     const store = createSessionStore({
       ...{ url: dying.url, tokens, strategy },
       deadlineMs: 20_000,
-      janitor: false,
+      janitor: 'elsewhere',
     })
     onTestFinished(() => store.close())
     await store.ready()

@@ -9,7 +9,7 @@ async function storeBy(strategy: StrategyName) {
     url: `unix://${server.socket}`,
     strategy,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
-    janitor: false,
+    janitor: 'elsewhere',
     deadlineMs: 20_000,
   })
   onTestFinished(() => store.close())

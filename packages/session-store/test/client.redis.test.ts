@@ -7,9 +7,12 @@ import {
   type Client,
   createSessionStore,
   partitionedKeys,
+  type StoreWarning,
   safeClusterOptions,
   safeRedisOptions,
+  warningChannel,
 } from '../src/index.ts'
+import { anyClock } from './retention-fixture.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -22,6 +25,19 @@ function clientForThisTest(options: Options, path = server.socket): Redis {
   return client
 }
 
+/** Collects the warnings of a call. */
+function warningsOf(call: () => void): StoreWarning[] {
+  const warnings: StoreWarning[] = []
+  const listen = (warning: unknown) => void warnings.push(warning as StoreWarning)
+  warningChannel.subscribe(listen)
+  try {
+    call()
+  } finally {
+    warningChannel.unsubscribe(listen)
+  }
+  return warnings
+}
+
 /** Calls everything that parses a number, a score, a list or a text. */
 async function everything(client: Client, strategy: 'batch' | 'pipeline') {
   const store = createSessionStore({
@@ -29,7 +45,7 @@ async function everything(client: Client, strategy: 'batch' | 'pipeline') {
     strategy,
     tokens: { ...tokens, clock: () => 1.7e12 },
     deadlineMs: 20_000,
-    janitor: false,
+    janitor: 'elsewhere',
   })
   onTestFinished(() => store.close())
   await store.ready()
@@ -54,7 +70,7 @@ async function everything(client: Client, strategy: 'batch' | 'pipeline') {
     listed: (await store.userSessions(token)).sessions.length,
     attempts: (await store.countAttempts(['a', 'b'], 60)).counts,
     loggedOut: await store.logout(other.token),
-    run: await store.janitor({ maxSessions: 0 }).runOnce(),
+    run: await store.janitor({ ...anyClock, maxSessions: 0 }).runOnce(),
     left: await store.recentSessions(),
   }
 }
@@ -101,7 +117,7 @@ test.each(supported)('with %j, batch and pipeline return the same replies', asyn
   await server.redis.hset('hash', { a: 'text', ['__proto__']: 'own' })
   const [batch, pipeline] = await Promise.all(
     (['batch', 'pipeline'] as const).map(async (strategy) => {
-      const store = createSessionStore({ client, strategy, tokens, janitor: false })
+      const store = createSessionStore({ client, strategy, tokens, janitor: 'elsewhere' })
       onTestFinished(() => store.close())
       await store.ready()
       const commands = [['HGETALL', 'hash'] as const]
@@ -145,19 +161,37 @@ test.each([
   expect(() => createSessionStore({ client, keys: partitionedKeys(), tokens })).toThrow(words)
 })
 
-test('a client of another copy of ioredis is used through its public interface', async () => {
+/** Loads ioredis once more. */
+function otherIoredis(): typeof import('ioredis') {
   const require = createRequire(import.meta.url)
   for (const path of Object.keys(require.cache)) {
     if (/\/ioredis\//.test(path)) delete require.cache[path]
   }
-  const other = require('ioredis') as typeof import('ioredis')
-  const client = new other.Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
+  return require('ioredis')
+}
+
+test('a client of another copy of ioredis is used through its public interface', async () => {
+  const client = new (otherIoredis().Redis)(server.socket, {
+    ...safeRedisOptions,
+    lazyConnect: true,
+  })
   onTestFinished(() => client.disconnect())
   expect(client).not.toBeInstanceOf(Redis)
   const pipeline = vi.spyOn(client, 'pipeline')
   expect(await everything(client, 'batch')).toMatchObject({ loggedOut: true, left: [] })
   expect(pipeline).toHaveBeenCalled()
 })
+
+/** Imports the package as if this version of ioredis were installed. */
+async function importWith(version: string): Promise<typeof import('../src/index.ts')> {
+  vi.resetModules()
+  vi.doMock('ioredis/package.json', () => ({ default: { version } }))
+  onTestFinished(() => {
+    vi.doUnmock('ioredis/package.json')
+    vi.resetModules()
+  })
+  return await import('../src/index.ts')
+}
 
 test('a store that cannot be created leaves no listener on the client', () => {
   const client = clientForThisTest({})
@@ -175,19 +209,69 @@ test('a batch is sent as a frame with a verified version, otherwise with pipelin
   await everything(clientForThisTest({}), 'batch')
   expect(pipeline).not.toHaveBeenCalled()
 
-  vi.resetModules()
-  vi.doMock('ioredis/package.json', () => ({ default: { version: '6.99.0' } }))
-  onTestFinished(() => {
-    vi.doUnmock('ioredis/package.json')
-    vi.resetModules()
-  })
-  const { createSessionStore } = await import('../src/index.ts')
-  const store = createSessionStore({ client: clientForThisTest({}), tokens, janitor: false })
+  const { createSessionStore } = await importWith('6.99.0')
+  const store = createSessionStore({ client: clientForThisTest({}), tokens, janitor: 'elsewhere' })
   onTestFinished(() => store.close())
   await store.ready()
   const { token } = await store.login('ada')
   expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
   expect(pipeline).toHaveBeenCalled()
+})
+
+test.each([
+  ['6.99.0', /Install ioredis@6\.\d+\.\d+,/],
+  ['5.99.0', /Install ioredis@5\.\d+\.\d+,/],
+])('a store warns once if frames are not verified with ioredis %s', async (version, wanted) => {
+  const { createSessionStore } = await importWith(version)
+  const at = { url: `unix://${server.socket}`, tokens, janitor: 'elsewhere' } as const
+  for (const strategy of ['batch', 'pipeline-framed'] as const) {
+    const warnings = warningsOf(() => {
+      const store = createSessionStore({ ...at, strategy })
+      onTestFinished(() => store.close())
+    })
+    expect(warnings).toMatchObject([{ code: 'ONETRIP_FRAMES_OFF' }])
+    for (const words of [strategy, `ioredis ${version}`, '5.11.1', '6.0.0', wanted]) {
+      expect(warnings[0]?.message).toMatch(words)
+    }
+  }
+})
+
+test('a store warns if its client was created by another copy of ioredis', () => {
+  const client = new (otherIoredis().Redis)({ ...safeRedisOptions, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  const warnings = warningsOf(() => {
+    const store = createSessionStore({ client, tokens, janitor: 'elsewhere' })
+    onTestFinished(() => store.close())
+  })
+  expect(warnings).toMatchObject([
+    { code: 'ONETRIP_FRAMES_OFF', message: expect.stringContaining('another copy of ioredis') },
+  ])
+})
+
+test('a store that uses frames, or would not use them, does not warn', async () => {
+  const url = `unix://${server.socket}`
+  const cluster = { nodes: ['127.0.0.1:1'] }
+  const used = [{ url }, { client: clientForThisTest({}) }]
+  const others = [{ url, strategy: 'pipeline' as const }, { cluster }]
+  const unverified = await importWith('6.99.0')
+  expect(
+    warningsOf(() => {
+      for (const options of [...used, ...others]) {
+        const store = createSessionStore({ ...options, tokens, janitor: 'elsewhere' })
+        onTestFinished(() => store.close())
+      }
+      for (const options of [
+        ...others,
+        { sender: { name: 'own', send: async () => [], close: async () => {} } },
+      ]) {
+        const store = unverified.createSessionStore({ ...options, tokens, janitor: 'elsewhere' })
+        onTestFinished(() => store.close())
+      }
+      expect(() => unverified.createSessionStore({ url, tokens: { secrets: [] } })).toThrow(
+        TypeError,
+      )
+    }),
+  ).toEqual([])
 })
 
 test.runIf(isIoredis5)('ioredis 5 without ready check is refused', () => {

@@ -126,6 +126,33 @@ test.each(isIoredis5 ? [true] : [true, false])(
   },
 )
 
+test('an injected client is not used for another database after a reconnect, and stays as it is', async () => {
+  const admin = server.redis
+  await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all')
+  const login = { username: 'guest', password: 'pw', db: 5 }
+  const client = new Redis(server.socket, { ...safeRedisOptions, ...login, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  const own = () => [client.select, client.sendCommand, { ...client.options }]
+  const before = own()
+  const store = storeForThisTest({ client, janitor: 'elsewhere' })
+  await store.ready()
+  const { token } = await store.login('ada')
+  await admin.call('ACL', 'SETUSER', 'guest', '-select')
+  await admin.call('CLIENT', 'KILL', 'USER', 'guest')
+  await expect.poll(() => failureOf(store)).toMatchObject(refusal(5, 'NOPERM'))
+  expect(store.pool).toMatchObject({ connections: 1, ready: 0 })
+  await expect(store.recordView(token, 'book')).rejects.toMatchObject(refusal(5, 'NOPERM'))
+  expect(client.status).toBe('ready') // the application still uses it
+  const id = await client.client('ID')
+
+  await admin.call('ACL', 'SETUSER', 'guest', '+select')
+  const view = () => store.recordView(token, 'book').then(() => 'done', String)
+  await expect.poll(view).toBe('done')
+  expect(await databases()).toEqual(['db5'])
+  expect(await client.client('ID')).toBe(id)
+  expect(own()).toEqual(before)
+})
+
 test.each(['connect', 'ready'])(
   'a connected client with a database that does not exist is not used (%s)',
   async (event) => {
@@ -133,7 +160,7 @@ test.each(['connect', 'ready'])(
     onTestFinished(() => client.disconnect())
     client.on('error', () => undefined)
     await new Promise<void>((resolve) => client.once(event, () => resolve()))
-    const store = storeForThisTest({ client, janitor: false })
+    const store = storeForThisTest({ client, janitor: 'elsewhere' })
     await expect(store.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
     await expect.poll(() => failureOf(store)).toMatchObject(refusal(99, 'ERR'))
     expect(await databases()).toEqual([])
@@ -146,7 +173,7 @@ test('a connected client is not ready while Redis does not reply', async () => {
   onTestFinished(() => client.disconnect())
   await client.connect()
   redis.program.signal('SIGSTOP')
-  const store = storeForThisTest({ client, janitor: false })
+  const store = storeForThisTest({ client, janitor: 'elsewhere' })
   expect(await failureOf(store)).toMatchObject({ code: 'ONETRIP_NOT_SENT' })
   redis.program.signal('SIGCONT')
   await store.ready()
@@ -158,7 +185,7 @@ test('a connected client with a valid database is used', async () => {
   onTestFinished(() => client.disconnect())
   await client.connect()
   await client.select(6)
-  const store = storeForThisTest({ client, janitor: false })
+  const store = storeForThisTest({ client, janitor: 'elsewhere' })
   await store.ready()
   await store.login('ada')
   expect(await databases()).toEqual(['db6'])

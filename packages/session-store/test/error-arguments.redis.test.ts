@@ -19,7 +19,7 @@ const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
 async function storeForThisTest(options: Partial<SessionStoreOptions>): Promise<SessionStore> {
-  const store = createSessionStore({ tokens, janitor: false, deadlineMs: 20_000, ...options })
+  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...options })
   onTestFinished(() => store.close())
   await store.ready()
   return store
@@ -89,12 +89,41 @@ test('a wrong password is not shown', async () => {
     { url: `unix://:a-wrong-password@localhost${redis.socket}` },
     { url: `unix://:a-wrong-password@localhost${redis.socket}`, strategy: 'naive' as const },
   ]) {
-    const store = createSessionStore({ ...options, tokens, janitor: false })
+    const store = createSessionStore({ ...options, tokens, janitor: 'elsewhere' })
     onTestFinished(() => store.close())
     const shown = await shownError(store.ready(500))
     expect(shown).toContain('WRONGPASS')
     expect(shown).not.toContain('a-wrong-password')
   }
+})
+
+test('the error of an injected client stays as it is, for the application', async () => {
+  const commands = [['GET', 'a-secret-key', 'a-secret-value']] as const
+  let original: Error | undefined
+  const sender = {
+    name: 'mine',
+    async send() {
+      original = await server.redis.call('GET', 'a-secret-key', 'a-secret-value').then(
+        () => undefined,
+        (error: Error) => error,
+      )
+      return [original ?? null]
+    },
+    async close() {},
+  }
+  const store = createSessionStore({ sender, tokens, janitor: 'elsewhere' })
+  const error: StoreError = await store
+    .run({ commands, readOnly: true, read: () => null })
+    .catch((thrown) => thrown)
+  expect(error.code).toBe('ONETRIP_REFUSED')
+  expect(original).toMatchObject({
+    command: { name: 'GET', args: ['a-secret-key', 'a-secret-value'] },
+  })
+  const { cause } = error as { cause: Error }
+  expect(cause).toMatchObject({ name: 'ReplyError', command: { name: 'GET' } })
+  expect(cause).toBeInstanceOf(original?.constructor)
+  expect(cause.stack).toBe(original?.stack)
+  expect(inspect(error, { depth: null, showHidden: true })).not.toContain('a-secret')
 })
 
 test('an injected client, in a transaction that Redis discards', async () => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { batching, createSessionStore, nodeRedisSender, type Sender } from '../src/index.ts'
@@ -19,7 +20,7 @@ async function clientOn(socket: string) {
 }
 
 function storeBy(sender: Sender) {
-  const store = createSessionStore({ sender, tokens, janitor: false })
+  const store = createSessionStore({ sender, tokens, janitor: 'elsewhere' })
   onTestFinished(() => store.close().catch(() => undefined))
   return store
 }
@@ -81,7 +82,7 @@ test('a connection that does not reply is reopened, but not after the store has 
   const storeOf = (client: typeof open) =>
     createSessionStore({
       sender: nodeRedisSender(client, { stalledAfterMs: 500 }),
-      ...{ tokens, janitor: false, deadlineMs: 50 },
+      ...{ tokens, janitor: 'elsewhere', deadlineMs: 50 },
     })
   const stores = [open, closed].map(storeOf)
   onTestFinished(() => stores[0]?.close())
@@ -96,6 +97,51 @@ test('a connection that does not reply is reopened, but not after the store has 
   redis.program.signal('SIGCONT')
   await expect.poll(() => open.isReady).toBe(true)
   expect(closed.isOpen).toBe(false)
+})
+
+test('a connection is reopened if its handshake gets no reply, but not after the store has closed', async () => {
+  const sidecar = await sidecarForThisTest(server.socket)
+  const clientForThisTest = async (database: number) => {
+    const url = `redis://127.0.0.1:${sidecar.port}/${database}`
+    const client = createClient({ url, disableOfflineQueue: true })
+    client.on('error', () => {})
+    onTestFinished(() => client.destroy())
+    return await client.connect()
+  }
+  const clients = await Promise.all([0, 5, 0].map(clientForThisTest))
+  const [open, inDatabase, closed] = clients.map((client) =>
+    storeBy(nodeRedisSender(client, { stalledAfterMs: 200 })),
+  )
+  const login = (store = open) =>
+    store?.login('ada').then(
+      () => 'ok',
+      ({ code, cause }) => ({ code, reason: cause?.message }),
+    )
+  sidecar.breakDown()
+  await sidecar.untilHanging(3)
+  for (const store of [open, inDatabase, closed]) {
+    await expect
+      .poll(() => login(store))
+      .toEqual({ code: 'ONETRIP_NOT_SENT', reason: 'no reply during the handshake' })
+  }
+  await closed?.close()
+  await sidecar.untilHanging(5)
+  sidecar.mend()
+  for (const store of [open, inDatabase]) await expect.poll(() => login(store)).toBe('ok')
+  expect(clients.map(({ isOpen }) => isOpen)).toEqual([true, true, false])
+})
+
+test('a store that closes while its connection hangs in the handshake leaves nothing open', async () => {
+  const sidecar = await sidecarForThisTest(server.socket)
+  const client = createClient({ socket: { port: sidecar.port }, disableOfflineQueue: true })
+  client.on('error', () => {})
+  await client.connect()
+  const store = storeBy(nodeRedisSender(client))
+  sidecar.breakDown()
+  await sidecar.untilHanging(1)
+  await store.close()
+  expect(client.isOpen).toBe(false)
+  await expect.poll(() => sidecar.connections).toBe(0)
 })
 
 test('a client that could send late is refused, and so is anything but a client', async () => {

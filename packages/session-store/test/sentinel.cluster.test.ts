@@ -28,7 +28,7 @@ describe('sentinels with a password', () => {
   function storeAt(options: Partial<SessionStoreOptions> = {}): SessionStore {
     const store = createSessionStore({
       sentinel: { nodes: addresses(), name: MASTER_NAME, sentinelPassword },
-      ...{ tokens, janitor: false, deadlineMs: 2_000 },
+      ...{ tokens, janitor: 'elsewhere', deadlineMs: 2_000 },
       ...options,
     })
     onTestFinished(() => store.close())
@@ -122,7 +122,7 @@ const known = new Set(['ONETRIP_NOT_SENT', 'ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_R
 test('without a reachable sentinel, ready() fails with the reason in bounded time', async () => {
   const store = createSessionStore({
     sentinel: { nodes: ['127.0.0.1:1'], name: MASTER_NAME },
-    ...{ tokens, janitor: false },
+    ...{ tokens, janitor: 'elsewhere' },
   })
   onTestFinished(() => store.close())
   await expect(store.ready(500)).rejects.toMatchObject({
@@ -137,7 +137,7 @@ test.each([
   [{ nodes: ['redis'], name: 'm', sentinelUsername: 'x' }, 'needs a sentinelPassword'],
   [{ nodes: ['redis'], name: 'm', tls: { ca: 'x' } }, 'tls has an unusable ca, cert or key'],
 ])('%j is refused: %s', (sentinel, message) => {
-  const create = () => createSessionStore({ sentinel, tokens, janitor: false })
+  const create = () => createSessionStore({ sentinel, tokens, janitor: 'elsewhere' })
   expect(create).toThrow(TypeError)
   expect(create).toThrow(message)
 })

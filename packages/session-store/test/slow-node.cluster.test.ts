@@ -12,12 +12,13 @@ import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const strategies = ['sequential', 'pipeline', 'batch'] as const
 
-const servers = clusterOfThisFile()
+// A stopped node must stay slow: no node may call it failed.
+const servers = clusterOfThisFile({ config: { 'cluster-node-timeout': '60000' } })
 
 function storeAt(options: Partial<SessionStoreOptions> = {}) {
   const nodes = servers.nodes.map(({ address }) => address)
   const store = createSessionStore({
-    ...{ cluster: { nodes }, tokens, janitor: false, deadlineMs: 20_000 },
+    ...{ cluster: { nodes }, tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
     ...options,
   })
   onTestFinished(() => store.close())
@@ -88,6 +89,19 @@ describe.each(strategies)('%s', (strategy) => {
     resume()
     expect(await Promise.all(waiting)).toEqual(Array(5).fill([]))
   })
+})
+
+test.each([0, 1, 2])('a key of another program on node %d stops the start', async (place) => {
+  const keys = partitionedKeys()
+  const { login = '' } = keys.parts().find(({ login }) => placeOf(login) === place) ?? {}
+  await servers.nodes[place]?.admin.set(login, 'of another program')
+  await expect(storeAt().ready()).rejects.toMatchObject({
+    code: 'ONETRIP_INVALID_INPUT',
+    message: `the key ${login} is a string, but the store needs a hash: another program uses this database. Use another database, or the option prefix`,
+  })
+  const resume = stop((place + 1) % 3)
+  await storeAt({ deadlineMs: 500 }).ready() // cannot read all types
+  resume()
 })
 
 test('if the node with the number of partitions is down, a start only warns', async () => {

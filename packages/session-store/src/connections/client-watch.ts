@@ -1,42 +1,63 @@
+import { EventEmitter, once } from 'node:events'
 import type { Cluster, Redis } from 'ioredis'
 import { publishConnection, publishDisconnection } from '../diagnostics.ts'
 import { type Client, isCluster } from './client.ts'
+import { checkDatabase, type DatabaseCheck } from './database.ts'
+import { limitHandshake } from './handshake.ts'
 
 /** Observes a client for one store. Stores that share a client share its listeners. */
 export interface ClientWatch {
-  /** The last error that the client emitted. */
+  /** Whether the client is connected, and in its database. */
+  readonly isReady: boolean
+  /** Why the client is not ready: Redis refused its database, or the last error that the client emitted. */
   readonly lastError: unknown
+  /** Resolves when `isReady` may have changed. @throws Error if the signal is aborted. */
+  changed(signal: AbortSignal): Promise<void>
   /** Stops observing for this store. The last store removes the listeners. */
   release(): void
 }
 
-/** Listeners that a store adds temporarily, while it waits for the client to be ready. */
-const LISTENERS_PER_STORE = 2
+interface WatchOptions {
+  /** A connection that has not replied for so long during its handshake is closed. */
+  stalledAfterMs: number
+  /** Whether this package created the client. Its own clients close a connection whose database is refused. */
+  isOwn: boolean
+}
 
 interface Shared {
   stores: number
   lastError: unknown
+  /** Of an injected client that is no cluster. */
+  database?: DatabaseCheck
+  /** Own listeners: Node warns of a leak if the client has more than ten for one event. */
+  readonly changes: EventEmitter
   stop(): void
 }
 
 const watched = new WeakMap<Client, Shared>()
 
-/** Stores the client's last error, and publishes once when a connection opens and when it ends. */
-export function watchClient(client: Client): ClientWatch {
-  const shared = watched.get(client) ?? startWatching(client)
+/**
+ * Stores the client's last error, publishes once when a connection opens and when it ends, limits the handshakes, and
+ * checks the database. If several stores share the client, the options of the first one apply.
+ */
+export function watchClient(client: Client, options: WatchOptions): ClientWatch {
+  const shared = watched.get(client) ?? startWatching(client, options)
   watched.set(client, shared)
   shared.stores++
-  // Node warns of a leak if an emitter has more than ten listeners for one event.
-  addMaxListeners(client, LISTENERS_PER_STORE)
   let released = false
   return {
+    get isReady() {
+      return client.status === 'ready' && shared.database?.isSelected !== false
+    },
     get lastError() {
-      return shared.lastError
+      return shared.database?.refusal ?? shared.lastError
+    },
+    async changed(signal) {
+      await once(shared.changes, 'change', { signal })
     },
     release() {
       if (released) return
       released = true
-      addMaxListeners(client, -LISTENERS_PER_STORE)
       if (--shared.stores > 0) return
       shared.stop()
       watched.delete(client)
@@ -44,28 +65,42 @@ export function watchClient(client: Client): ClientWatch {
   }
 }
 
-function addMaxListeners(client: Client, count: number): void {
-  const max = client.getMaxListeners()
-  if (max > 0) client.setMaxListeners(max + count) // 0 means unlimited
-}
-
-function startWatching(client: Client): Shared {
-  const shared: Shared = { stores: 0, lastError: undefined, stop: () => {} }
-  const onError = (error: unknown) => {
-    // A cluster's own error only says that no node replied; the errors of its nodes say why.
-    if (!isCluster(client) || shared.lastError === undefined) shared.lastError = error
+function startWatching(client: Client, { stalledAfterMs, isOwn }: WatchOptions): Shared {
+  const changes = new EventEmitter().setMaxListeners(0)
+  const shared: Shared = { stores: 0, lastError: undefined, changes, stop: () => {} }
+  const onChange = () => void changes.emit('change')
+  if (!isOwn && !isCluster(client)) {
+    shared.database = checkDatabase(client, stalledAfterMs, onChange)
+    if (client.status === 'ready') shared.database.start()
   }
-  client.on('error', onError)
-  const unwatch = isCluster(client) ? watchNodes(client, shared) : watchConnection(client)
+  const onReady = () => {
+    shared.database?.start()
+    onChange()
+  }
+  const onClose = () => {
+    shared.database?.stop()
+    onChange()
+  }
+  const onError = (error: Error) => {
+    // A cluster's own error only says that no node replied; the errors of its nodes say why. After a connection has
+    // closed, ioredis also emits errors for the commands of its handshake.
+    const saysWhy = !isCluster(client) && client.status !== 'reconnecting'
+    if (saysWhy || shared.lastError === undefined) shared.lastError = error
+  }
+  client.on('ready', onReady).on('close', onClose).on('error', onError)
+  const unwatch = isCluster(client)
+    ? watchNodes(client, shared, stalledAfterMs)
+    : watchConnection(client, stalledAfterMs)
   shared.stop = () => {
-    client.off('error', onError)
+    client.off('ready', onReady).off('close', onClose).off('error', onError)
+    shared.database?.stop()
     unwatch()
   }
   return shared
 }
 
-/** Publishes when the connection opens and when it ends. Returns a function that stops this. */
-function watchConnection(redis: Redis): () => void {
+/** Publishes when the connection opens and when it ends, and limits its handshake. Returns a function that stops this. */
+function watchConnection(redis: Redis, stalledAfterMs: number): () => void {
   let isOpen = redis.status === 'ready'
   const onConnect = () => {
     isOpen = true
@@ -77,13 +112,18 @@ function watchConnection(redis: Redis): () => void {
     isOpen = false
   }
   redis.on('connect', onConnect).on('close', onClose)
-  return () => void redis.off('connect', onConnect).off('close', onClose)
+  const unlimit = limitHandshake(redis, stalledAfterMs)
+  return () => {
+    redis.off('connect', onConnect).off('close', onClose)
+    unlimit()
+  }
 }
 
 /** Does the same for the connections to all nodes, and stores their last error. */
-function watchNodes(cluster: Cluster, shared: Shared): () => void {
+function watchNodes(cluster: Cluster, shared: Shared, stalledAfterMs: number): () => void {
   const unwatchByNode = new Map<Redis, () => void>()
-  const onNode = (redis: Redis) => void unwatchByNode.set(redis, watchConnection(redis))
+  const onNode = (redis: Redis) =>
+    void unwatchByNode.set(redis, watchConnection(redis, stalledAfterMs))
   const onNodeGone = (redis: Redis) => void unwatchByNode.delete(redis)
   const onNodeError = (error: Error, node: string) => {
     shared.lastError = new Error(`${node}: ${error.message}`, { cause: error })

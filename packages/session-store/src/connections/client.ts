@@ -2,6 +2,7 @@ import { type RedisOptions as AllOptions, type Cluster, Redis } from 'ioredis'
 import { MAX_TIMEOUT_MS } from '../input.ts'
 import { isRefusal } from '../outcomes.ts'
 import { checkRange } from '../range.ts'
+import { DEADLINES_UNTIL_STALLED, limitHandshake } from './handshake.ts'
 import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
 import { type ServerLocation, serverOptions } from './location.ts'
 
@@ -30,7 +31,8 @@ export const retryDelayMs = (attempt: number) =>
 
 /**
  * Creates a client that stays connected and reconnects: to a URL, or to the current primary that the sentinels
- * report. Connects when you call `connect()`.
+ * report. Connects when you call `connect()`. Closes a connection, and opens a new one, if Redis has not replied to
+ * the commands at connecting (such as AUTH and SELECT) after five times `connectTimeoutMs`.
  *
  * @throws TypeError if the location is invalid or the timeout is not between 1 ms and a day.
  */
@@ -39,8 +41,15 @@ export function longLivedConnection(
   connectTimeoutMs: number,
 ): Redis {
   checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
+  const redis = redisAt(typeof server === 'string' ? { url: server } : server, connectTimeoutMs)
+  limitHandshake(redis, DEADLINES_UNTIL_STALLED * connectTimeoutMs)
+  return redis
+}
+
+/** As `longLivedConnection`, for the pool, which limits the handshakes of all its clients. */
+export function redisAt(server: ServerLocation, connectTimeoutMs: number): Redis {
   const redis = new Redis({
-    ...serverOptions(typeof server === 'string' ? { url: server } : server),
+    ...serverOptions(server),
     ...safeRedisOptions,
     protocol: 2, // the store's commands have no replies of types that RESP3 adds
     lazyConnect: true,
@@ -53,16 +62,26 @@ export function longLivedConnection(
     sentinelRetryStrategy: retryDelayMs,
     sentinelReconnectStrategy: retryDelayMs,
   } satisfies RedisOptions)
-  redis.on('connect', () => ignoreDetectorErrors(redis))
+  redis.on('connect', () => watchDetector(redis))
   return requireDatabase(redis)
 }
 
-/** The connections of the failover detector are private, so that ioredis would print their errors. */
-function ignoreDetectorErrors(redis: Redis): void {
+/**
+ * Keeps the failover detector subscribed. ioredis would print the errors of its private connections, and a
+ * resubscription without a reply would be an unhandled rejection.
+ */
+function watchDetector(redis: Redis): void {
   const { failoverDetector } = Reflect.get(redis, 'connector') as {
     failoverDetector?: { sentinels: readonly { client: Redis }[] } | null
   }
-  for (const { client } of failoverDetector?.sentinels ?? []) client.on('error', () => {})
+  for (const { client } of failoverDetector?.sentinels ?? []) {
+    client.on('error', () => {})
+    client.options.autoResubscribe = false
+    client.on('ready', () => {
+      const { stream } = client
+      client.subscribe('+switch-master').catch(() => stream.destroy()) // then it connects again
+    })
+  }
 }
 
 /** With these options ioredis sends no HELLO, CLIENT SETINFO or INFO when it connects. */
@@ -97,63 +116,32 @@ export function shortConnection(
 }
 
 /**
- * Makes the client close a connection whose SELECT fails during the handshake. ioredis only emits an 'error'
- * event and would use database 0.
+ * Makes a client of our own close a connection whose SELECT fails during the handshake. ioredis only emits an
+ * 'error' event and would use database 0.
  */
-export function requireDatabase(redis: Redis): Redis {
-  if (requiring.has(redis)) return redis // shared with another store
-  requiring.add(redis)
+function requireDatabase(redis: Redis): Redis {
   const select = redis.select.bind(redis)
   redis.select = async (database) => {
+    // After the handshake, this is a SELECT of the application.
+    const isHandshake = redis.status === 'connect'
     try {
       return await select(database)
     } catch (error) {
+      if (!isHandshake) throw error
       const { message } = error as Error
       const notLoggedIn = message.startsWith('NOAUTH') // ioredis reports the failed login itself
       // ioredis 5 would report this error in addition, and later.
       if (notLoggedIn && redis.options.password && isOfIoredis5(redis.options)) await pending()
-      // After the handshake, this is a SELECT of the application.
-      const handshake = redis.status === 'connect' && isRefusal(error as Error)
-      if (!handshake || notLoggedIn) throw error
-      closeRefused(redis, database, error as Error)
-      return await pending() // otherwise ioredis would treat the connection as ready
+      if (notLoggedIn) throw error
+      // Any other error means that the connection has ended.
+      if (isRefusal(error as Error)) redis.stream.destroy(databaseRefused(database, error as Error))
+      return await pending() // ioredis would emit the error and treat the connection as ready
     }
   }
   return redis
 }
 
 const pending = () => new Promise<never>(() => {})
-const requiring = new WeakSet<Redis>()
 
-function closeRefused(redis: Redis, database: number | string, error: Error): void {
-  const reason = `Redis refused to select database ${database}: ${error.message}`
-  redis.stream.destroy(new Error(reason, { cause: error }))
-}
-
-/**
- * Does the same for a client that had connected before `requireDatabase` was called.
- *
- * @returns Undefined if there is nothing to check. Otherwise a promise that resolves when the database is
- *   selected or the connection has ended; it stays pending while Redis does not reply.
- */
-export function checkDatabase(redis: Redis): Promise<void> | undefined {
-  const database = redis.condition?.select ?? 0
-  if (database === 0 || (redis.status !== 'connect' && redis.status !== 'ready')) return undefined
-  return selectAgain(redis, database)
-}
-
-async function selectAgain(redis: Redis, database: number): Promise<void> {
-  if (redis.status === 'connect') await next(redis, 'ready')
-  try {
-    await redis.select(database)
-  } catch (error) {
-    if (!isRefusal(error as Error)) return // the connection has ended
-    const closed = next(redis, 'close')
-    closeRefused(redis, database, error as Error)
-    await closed
-  }
-}
-
-/** Unlike `once` of `node:events`, this does not reject on an 'error' event. */
-const next = (redis: Redis, event: 'ready' | 'close') =>
-  new Promise<void>((resolve) => redis.once(event, () => resolve()))
+export const databaseRefused = (database: number | string, error: Error) =>
+  new Error(`Redis refused to select database ${database}: ${error.message}`, { cause: error })

@@ -1,5 +1,6 @@
 import { Cluster, type ClusterNode, type ClusterOptions } from 'ioredis'
 import { minimalHandshake, retryDelayMs, shortConnection } from './client.ts'
+import { limitHandshake } from './handshake.ts'
 import { type ClusterAddress, clusterOptions } from './location.ts'
 
 const neverResend = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 } as const
@@ -96,6 +97,7 @@ export async function connectionError(
   redis.on('error', (error) => {
     reason = error
   })
+  limitHandshake(redis, connectTimeoutMs)
   await redis.connect().catch((error: Error) => {
     reason ??= error
   })

@@ -6,6 +6,7 @@ import { isRefusal, notSent, type OnArrival, type Outcome } from '../outcomes.ts
 import type { StrategyOptions } from '../strategy-options.ts'
 import { type Command, keysOf, type Reply } from '../updates.ts'
 import { isCluster } from './client.ts'
+import { isFailed, nodeName } from './cluster-health.ts'
 import { placesToResend, redirected } from './redirections.ts'
 import { SLOTS, slotOf } from './slots.ts'
 
@@ -71,20 +72,42 @@ export async function sendToPrimary(
   return commands.map((_, place) => {
     const [error, reply] = replies?.[place] ?? [new Error('no reply')]
     if (!error) return reply as Reply
-    return isRefusal(error) ? error : Object.assign(error as Error, { node: primary })
+    return isRefusal(error) ? error : lostReply(error, primary)
   })
 }
+
+/** The error itself is not ours: an application that shares the client gets the same one for its own commands. */
+const lostReply = (cause: Error, node: string | undefined): Error =>
+  Object.assign(new Error(cause.message, { cause }), { node })
 
 const noConnection = (primary = 'that has the slot') =>
   notSent(`there is no connection to the node ${primary}`)
 
+/**
+ * Waits until the connections to these nodes are up; undefined if they are up now.
+ *
+ * @throws StoreError `ONETRIP_NOT_SENT` (as a rejection) if a node cannot be reached.
+ */
+export function connectedTo(cluster: Cluster, nodes: readonly string[]): Promise<void> | undefined {
+  const missing = nodes.filter((node) => connectionOf(cluster, node)?.status !== 'ready')
+  if (missing.length === 0) return undefined
+  const connect = async (node: string) => {
+    if (await connectionTo(cluster, node)) return
+    throw noConnection(node === NO_NODE ? undefined : node)
+  }
+  return Promise.all(missing.map(connect)).then(() => undefined)
+}
+
 const primaryOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
 
-/** The nodes that have the keys of the commands, as `host:port`; `none` stands for slots without a node. */
+/** Stands for the node of slots that no node has. */
+const NO_NODE = 'none'
+
+/** The nodes that have the keys of the commands, as `host:port`. */
 export function nodesOf(cluster: Cluster, commands: readonly Command[]): string[] {
   const nodes: string[] = []
   for (const command of commands) {
-    const node = primaryOf(cluster, slotOf(command)) ?? 'none'
+    const node = primaryOf(cluster, slotOf(command)) ?? NO_NODE
     if (!nodes.includes(node)) nodes.push(node)
   }
   return nodes
@@ -104,11 +127,9 @@ export async function openPrimaries(cluster: Cluster): Promise<void> {
 export function primaryStates(cluster: Cluster): boolean[] {
   if (cluster.status !== 'ready') return [false]
   const ready = cluster.nodes('master').filter(({ status }) => status === 'ready')
-  const up = new Set(ready.map(nodeName))
+  const up = new Set(ready.map(nodeName).filter((node) => !isFailed(cluster, node)))
   return primariesOf(cluster).map((primary) => primary !== undefined && up.has(primary))
 }
-
-export const nodeName = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
 /** The name of the server of a connection: the path of its socket, or its address. */
 export function serverName(redis: Redis): string {
@@ -135,7 +156,7 @@ export async function sendToNode(cluster: Cluster, command: Command): Promise<Ou
  * redirections.
  */
 async function connectionTo(cluster: Cluster, node: string | undefined) {
-  const connection = cluster.nodes().find((redis) => nodeName(redis) === node)
+  const connection = connectionOf(cluster, node)
   if (!connection) {
     refreshSlots(cluster)
     return undefined
@@ -148,12 +169,16 @@ async function connectionTo(cluster: Cluster, node: string | undefined) {
   return (await opening) ? connection : undefined
 }
 
+/** The connection to a node, up or not; undefined if the node has left the cluster or failed. */
+const connectionOf = (cluster: Cluster, node: string | undefined): Redis | undefined =>
+  isFailed(cluster, node) ? undefined : cluster.nodes().find((redis) => nodeName(redis) === node)
+
 /** Limits the refreshes, each of which opens a connection: not one for every command that finds no node. */
 const REFRESH_INTERVAL_MS = 100
 const refreshedAt = new WeakMap<Cluster, number>()
 
 /** Makes ioredis reconnect to the current nodes after a lost connection. */
-function refreshSlots(cluster: Cluster): void {
+export function refreshSlots(cluster: Cluster): void {
   const now = performance.now()
   if (now - (refreshedAt.get(cluster) ?? Number.NEGATIVE_INFINITY) < REFRESH_INTERVAL_MS) return
   refreshedAt.set(cluster, now)

@@ -1,17 +1,13 @@
 import { once } from 'node:events'
+import type { Redis } from 'ioredis'
 import { notSent } from '../outcomes.ts'
 import type { Command } from '../updates.ts'
-import {
-  type Client,
-  checkDatabase,
-  isCluster,
-  longLivedConnection,
-  requireDatabase,
-} from './client.ts'
+import { type Client, isCluster, redisAt } from './client.ts'
 import { checkClient } from './client-check.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
-import { nodesOf, openPrimaries, primaryStates } from './cluster.ts'
+import { connectedTo, nodesOf, openPrimaries, primaryStates, refreshSlots } from './cluster.ts'
 import { clusterAt, connectionError } from './cluster-client.ts'
+import { ClusterHealth } from './cluster-health.ts'
 import type { ClusterAddress, ServerLocation } from './location.ts'
 
 interface Slot {
@@ -19,8 +15,8 @@ interface Slot {
   readonly watch: ClientWatch
   /** Lists of commands that are waiting for replies. */
   inFlight: number
-  /** The check of the client's database. Until it ends, the pool does not use the client. */
-  checking?: Promise<void> | undefined
+  /** Of a cluster. */
+  readonly health: ClusterHealth | undefined
 }
 
 /** Either a location, where the pool opens connections, or `client`. */
@@ -57,7 +53,7 @@ export class Pool {
    * @throws TypeError unless exactly one of `url`, `sentinel`, `cluster` and `client` is set and valid.
    */
   constructor(options: PoolOptions) {
-    const { url, sentinel, cluster, client, size } = options
+    const { url, sentinel, cluster, client, size, stalledAfterMs } = options
     const given = [url, sentinel, cluster, client].filter((option) => option !== undefined)
     if (given.length !== 1) {
       throw new TypeError('set exactly one of url, sentinel, cluster and client')
@@ -65,26 +61,23 @@ export class Pool {
     this.#options = options
     this.#owned = client === undefined
     const open = () =>
-      cluster ? clusterAt(cluster, options) : longLivedConnection(options, options.connectTimeoutMs)
+      cluster ? clusterAt(cluster, options) : redisAt(options, options.connectTimeoutMs)
     const clients = this.#owned
       ? Array.from({ length: size }, open)
       : [client as Client | readonly Client[]].flat()
     if (clients.length === 0) throw new TypeError('client must contain at least one ioredis client')
     for (const client of clients) checkClient(client)
-    this.#slots = clients.map((client) => ({ client, watch: watchClient(client), inFlight: 0 }))
-    for (const slot of this.#slots) {
-      const { client } = slot
-      if (this.#owned || isCluster(client)) continue
-      requireDatabase(client)
-      slot.checking = checkDatabase(client)?.finally(() => {
-        slot.checking = undefined
-      })
-    }
+    this.#slots = clients.map((client) => ({
+      client,
+      watch: watchClient(client, { stalledAfterMs, isOwn: this.#owned }),
+      inFlight: 0,
+      health: isCluster(client) ? new ClusterHealth(client, leave) : undefined,
+    }))
   }
 
   get state(): Connections {
-    const up = this.#slots.flatMap(({ client }) =>
-      isCluster(client) ? primaryStates(client) : client.status === 'ready',
+    const up = this.#slots.flatMap(({ client, watch }) =>
+      isCluster(client) ? primaryStates(client) : watch.isReady,
     )
     return { connections: up.length, ready: up.filter(Boolean).length }
   }
@@ -93,6 +86,14 @@ export class Pool {
   serversOf(commands: readonly Command[]): string[] {
     const cluster = this.#slots.map(({ client }) => client).find(isCluster)
     return cluster ? nodesOf(cluster, commands) : []
+  }
+
+  /** Waits until the connections to these nodes of the cluster are up (`Sender.prepare`). */
+  prepare(servers: readonly string[]): Promise<void> | undefined {
+    const waits = this.#slots.flatMap(({ client }) =>
+      isCluster(client) && client.status === 'ready' ? (connectedTo(client, servers) ?? []) : [],
+    )
+    return waits.length > 0 ? Promise.all(waits).then(() => undefined) : undefined
   }
 
   /**
@@ -126,8 +127,9 @@ export class Pool {
   async close(): Promise<void> {
     this.#closed = true
     if (this.#owned) await Promise.all(this.#slots.map(({ client }) => disconnect(client)))
-    for (const { client, watch } of this.#slots) {
+    for (const { client, watch, health } of this.#slots) {
       watch.release()
+      health?.stop()
       // ioredis prints errors if there is no listener.
       if (this.#owned) client.on('error', () => {})
     }
@@ -148,7 +150,7 @@ export class Pool {
     let best: Slot | undefined
     for (let tried = 0; tried < this.#slots.length; tried++) {
       const slot = this.#slots[(this.#next + tried) % this.#slots.length] as Slot
-      if (slot.client.status !== 'ready' || slot.checking) continue
+      if (!slot.watch.isReady) continue
       if (best === undefined || slot.inFlight < best.inFlight) best = slot
     }
     if (best) this.#next = (this.#slots.indexOf(best) + 1) % this.#slots.length
@@ -157,49 +159,44 @@ export class Pool {
 
   async #lend<Result>(slot: Slot, work: (client: Client) => Promise<Result>): Promise<Result> {
     slot.inFlight++
-    const stalled = setTimeout(() => reopen(slot.client), this.#options.stalledAfterMs)
+    const { connectTimeoutMs, stalledAfterMs } = this.#options
+    const late = slot.health
+      ? setTimeout(checkNodes, connectTimeoutMs, slot)
+      : setTimeout(reopen, stalledAfterMs, slot)
     try {
       return await work(slot.client)
     } finally {
-      clearTimeout(stalled)
+      clearTimeout(late)
       slot.inFlight--
     }
   }
 }
 
 /** Without this, TCP would detect a vanished peer only after about 15 minutes. */
-function reopen(client: Client): void {
+function reopen({ client }: Slot): void {
   if (isCluster(client)) return // there, `socketTimeout` closes the connection to each node
   // Not disconnect(), which waits until the peer closes the connection, too.
   client.stream?.destroy(new Error('no reply for too long'))
 }
 
-async function usable({ client, checking }: Slot, signal: AbortSignal): Promise<void> {
-  if (checking) await Promise.race([checking, once(signal, 'abort')])
-  signal.throwIfAborted()
-  await connected(client, signal)
-  if (isCluster(client)) await Promise.race([openPrimaries(client), once(signal, 'abort')])
+/** Another node of the cluster may have taken over from one whose reply is late. */
+function checkNodes({ client, health }: Slot): void {
+  if (isCluster(client)) refreshSlots(client)
+  health?.suspect()
 }
 
-async function connected(client: Client, signal: AbortSignal): Promise<void> {
+/** Ends the connection to a node that has failed: the callers of commands in flight get unknown outcomes now. */
+function leave(node: Redis): void {
+  node.stream?.destroy(new Error('the other nodes of the cluster call this node failed'))
+}
+
+async function usable({ client, watch }: Slot, signal: AbortSignal): Promise<void> {
   if (client.status === 'wait') client.connect().catch(() => undefined) // the 'error' event reports it
-  // ioredis emits 'error' for each failed attempt, which must not end the wait.
-  while (client.status !== 'ready') {
+  while (!watch.isReady) {
     if (client.status === 'end') throw new Error('the client is closed')
-    const next = new AbortController()
-    const any = AbortSignal.any([signal, next.signal])
-    try {
-      await Promise.race([
-        once(client, 'ready', { signal: any }).catch((error: unknown) => {
-          if (signal.aborted) throw error
-        }),
-        once(client, 'close', { signal: any }).catch(() => undefined),
-      ])
-    } finally {
-      next.abort()
-    }
-    signal.throwIfAborted()
+    await watch.changed(signal)
   }
+  if (isCluster(client)) await Promise.race([openPrimaries(client), once(signal, 'abort')])
 }
 
 async function disconnect(client: Client): Promise<void> {

@@ -3,7 +3,7 @@ import type { ScanPosition, ScanRequest, ScanStep } from '../senders/sender.ts'
 import { sendCommand } from '../senders/wires.ts'
 import type { Update } from '../updates.ts'
 import { type Client, isCluster } from './client.ts'
-import { nodeName } from './cluster.ts'
+import { nodeName } from './cluster-health.ts'
 
 /** One step of SCAN on one server. */
 export function scanOne(

@@ -7,6 +7,7 @@ import type { Sender } from './sender.ts'
 /** 8 to 32 were equally fast; with 64, Redis and this process took turns waiting (2026-11-21). */
 const MAX_UPDATES = 16
 
+/** The operation of one caller. */
 interface Waiting {
   readonly list: CommandList
   resolve(outcomes: readonly Outcome[]): void
@@ -28,8 +29,22 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
     scheduled = undefined
     const waiting = queue
     queue = []
-    void sendTogether(sender, waiting)
+    void sendTogether(sender, sender.prepare ? waiting.filter(isPrepared) : waiting)
   }
+
+  /** Whether the connections that the operation needs are up. If not, enqueues it again once they are. */
+  function isPrepared({ list, resolve, reject }: Waiting): boolean {
+    const ready = sender.prepare?.(list.servers ?? sender.serversOf?.(list.commands) ?? [])
+    ready?.then(() => void send(list).then(resolve, reject), reject)
+    return ready === undefined
+  }
+
+  const send: Sender['send'] = (list) =>
+    new Promise((resolve, reject) => {
+      queue.push({ list, resolve, reject })
+      if (queue.length >= maxUpdates) flush()
+      else scheduled ??= setImmediate(flush)
+    })
 
   return {
     name: sender.name,
@@ -39,16 +54,13 @@ export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
     ...(sender.nodes && { nodes: sender.nodes.bind(sender) }),
     ...(sender.ready && { ready: sender.ready.bind(sender) }),
     ...(sender.serversOf && { serversOf: sender.serversOf.bind(sender) }),
-    send: (list) =>
-      new Promise((resolve, reject) => {
-        queue.push({ list, resolve, reject })
-        if (queue.length >= maxUpdates) flush()
-        else scheduled ??= setImmediate(flush)
-      }),
+    ...(sender.prepare && { prepare: sender.prepare.bind(sender) }),
+    send,
   }
 }
 
 async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<void> {
+  if (waiting.length === 0) return
   const lists = waiting.map(({ list }) => list)
   try {
     const { commands, split, splitArrived } = merge(lists)
@@ -57,7 +69,9 @@ async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promis
       splitArrived(outcomes).forEach((own, index) => {
         if (own) waiting[index]?.resolve(own)
       })
-    const send = async () => split(await sender.send({ commands }, onArrival))
+    const servers = lists.flatMap((list) => list.servers ?? [])
+    const merged = servers.length > 0 ? { commands, servers: [...new Set(servers)] } : { commands }
+    const send = async () => split(await sender.send(merged, onArrival))
     const all = await (batchChannel.hasSubscribers ? traced(send, lists, commands.length) : send())
     all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Command as IoredisCommand, Redis } from 'ioredis'
 import type { Client } from '../connections/client.ts'
-import { framesAreVerified } from '../connections/ioredis-version.ts'
+import { whyUnverified } from '../connections/ioredis-version.ts'
 import { publishRoundTrip } from '../diagnostics.ts'
 import { notSent, type Outcome } from '../outcomes.ts'
 import type { Command, Reply } from '../updates.ts'
@@ -24,13 +24,17 @@ const frame: Wire = {
 
 /** `frame` if all clients support it, otherwise `pipeline`. */
 export const framedWhere = (clients: readonly Client[]): Wire =>
-  clients.every(canFrame) ? frame : pipeline
+  whyNoFrames(clients) === undefined ? frame : pipeline
 
 /**
- * Whether a frame can be written to this client: it must be a `Redis` of the copy of ioredis that this package
- * imports, in a verified version. A `Cluster` must process each command itself.
+ * Why no frame can be written to these clients, and what to do; undefined if it can. Each must be a `Redis` of the copy
+ * of ioredis that this package imports, in a verified version. A `Cluster` must process each command itself.
  */
-const canFrame = (client: Client): boolean => framesAreVerified && client instanceof Redis
+export function whyNoFrames(clients: readonly Client[]): string | undefined {
+  if (whyUnverified !== undefined) return whyUnverified
+  if (clients.every((client) => client instanceof Redis)) return undefined
+  return 'the client was created by another copy of ioredis than the one that this package imports. Install one copy (npm ls ioredis lists them), or set url instead of client'
+}
 
 function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {

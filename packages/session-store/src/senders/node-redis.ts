@@ -1,3 +1,4 @@
+import { errorMonitor } from 'node:events'
 import { publishRoundTrip } from '../diagnostics.ts'
 import { notSent, type Outcome } from '../outcomes.ts'
 import type { Command, Reply } from '../updates.ts'
@@ -13,6 +14,7 @@ export interface NodeRedisClient {
   connect(): Promise<unknown>
   close(): Promise<void>
   destroy(): void
+  on(event: string | symbol, listener: () => void): unknown
 }
 
 /**
@@ -22,8 +24,8 @@ export interface NodeRedisClient {
  *
  * @param client A connected client, created with `disableOfflineQueue: true`: otherwise a queued command could
  *   be executed after its caller got an error.
- * @param options `stalledAfterMs`: a connection that has not replied for so long is closed and reopened.
- *   Default 10,000.
+ * @param options `stalledAfterMs`: a connection that has not replied for so long is closed and reopened, also during
+ *   its handshake. Default 10,000.
  * @throws TypeError for any other client.
  */
 export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_000 } = {}): Sender {
@@ -37,10 +39,13 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
       'this node-redis client could send a write late; set disableOfflineQueue: true',
     )
   }
+  const handshakes = limitHandshakes(client, stalledAfterMs)
   return {
     name: 'node-redis',
     async send({ commands }) {
-      if (!client.isReady) throw notSent('the node-redis client is not connected')
+      if (!client.isReady) {
+        throw notSent('the node-redis client is not connected', handshakes.lastError)
+      }
       publishRoundTrip(commands.length)
       const stalled = setTimeout(() => reopen(client), stalledAfterMs)
       try {
@@ -50,7 +55,11 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
       }
     },
     state: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
-    close: () => client.close(),
+    async close() {
+      handshakes.stop()
+      if (client.isReady) await client.close()
+      else destroy(client) // close() would wait for the replies to a handshake
+    },
   }
 }
 
@@ -60,12 +69,62 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
  */
 function reopen(client: NodeRedisClient): void {
   const { isOpen } = client
+  destroy(client)
+  if (isOpen) connect(client)
+}
+
+function destroy(client: NodeRedisClient): void {
   try {
     client.destroy()
   } catch {
-    return // node-redis 5 throws if the client has been closed
+    // node-redis 5 throws if the client has been closed
   }
-  if (isOpen) client.connect().catch(() => undefined)
+}
+
+const connect = (client: NodeRedisClient) => void client.connect().catch(() => undefined)
+
+/**
+ * Until its own attempt to connect has ended, a client must not begin another one: the replies would be mixed up.
+ * After `destroy`, some versions of node-redis first finish their pause between two attempts, which is at most 2.2 s by
+ * default.
+ */
+const PAUSE_MS = 3_000
+
+/** Closes a connection that gets no reply during its handshake, and opens a new one: node-redis would wait forever. */
+function limitHandshakes(client: NodeRedisClient, stalledAfterMs: number) {
+  let lastError: Error | undefined
+  let handshake: NodeJS.Timeout | undefined
+  let pause: NodeJS.Timeout | undefined
+  let stopped = false
+  const giveUp = () => {
+    lastError = new Error('no reply during the handshake')
+    const { isOpen } = client
+    destroy(client)
+    if (isOpen) pause = setTimeout(connect, PAUSE_MS, client)
+  }
+  const end = () => clearTimeout(handshake)
+  client.on('connect', () => {
+    end()
+    if (stopped && !client.isOpen)
+      destroy(client) // closed while it was connecting
+    else if (!stopped) handshake = setTimeout(giveUp, stalledAfterMs)
+  })
+  client.on('ready', () => {
+    end()
+    lastError = undefined
+  })
+  client.on(errorMonitor, end)
+  client.on('end', end)
+  return {
+    get lastError() {
+      return lastError
+    },
+    stop() {
+      stopped = true
+      end()
+      clearTimeout(pause)
+    },
+  }
 }
 
 /** Turns off the client's timeout of 5 s, which takes as much CPU as the command; `stalledAfterMs` replaces it. */

@@ -1,12 +1,11 @@
 import { isCluster } from '../connections/client.ts'
 import { isClustered, primariesOf, sendToPrimary, serverName } from '../connections/cluster.ts'
+import { DEADLINES_UNTIL_STALLED } from '../connections/handshake.ts'
 import { Pool } from '../connections/pool.ts'
 import { scanNodes } from '../connections/scan.ts'
 import { DEFAULT_DEADLINE_MS, type StrategyOptions } from '../strategy-options.ts'
 import type { Sender } from './sender.ts'
 import type { Wire } from './wires.ts'
-
-const DEADLINES_UNTIL_STALLED = 5
 
 /** Sends each list of commands over one connection of a pool. */
 export function pooled(options: StrategyOptions, wire: Wire): Sender {
@@ -19,10 +18,20 @@ export function pooled(options: StrategyOptions, wire: Wire): Sender {
   })
   const send: Sender['send'] = ({ commands }, onArrival) =>
     pool.use((client) => wire.send(client, commands, onArrival))
+  const cluster: Pick<Sender, 'send' | 'serversOf' | 'prepare'> = {
+    async send(list, onArrival) {
+      const servers = list.servers ?? pool.serversOf(list.commands)
+      // Again after the wait, in which another connection may have been lost.
+      for (let wait = pool.prepare(servers); wait; wait = pool.prepare(servers)) await wait
+      return await send(list, onArrival)
+    },
+    serversOf: (commands) => pool.serversOf(commands),
+    prepare: (servers) => pool.prepare(servers),
+  }
   return {
     name: wire.name,
     send,
-    ...(isClustered(options) && { serversOf: (commands) => pool.serversOf(commands) }),
+    ...(isClustered(options) && cluster),
     scan: (request, from) => pool.use((client) => scanNodes(client, request, from)),
     nodes: () =>
       pool.use(async (client) =>

@@ -27,6 +27,12 @@ export interface Sender {
    * one server.
    */
   serversOf?(commands: readonly Command[]): readonly string[]
+  /**
+   * Waits until the connections to all of these servers are up. Returns undefined if they are up now, which is the
+   * usual case. `batching` calls it before it merges, so that an operation is sent to all of its servers or to none.
+   * Rejects with `ONETRIP_NOT_SENT` if a server cannot be reached. Omit it if there is one server.
+   */
+  prepare?(servers: readonly string[]): Promise<void> | undefined
   /** Closes all connections. Called when nothing is in flight, or after the deadline. */
   close(): Promise<void>
   /** The state of the connection pool. Omit it if there is no pool. */

@@ -1,0 +1,91 @@
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import { StoreError } from '../src/index.ts'
+
+class ReplyError extends Error {
+  override get name() {
+    return 'ReplyError'
+  }
+  command = { name: 'set', args: ['a-secret-key', 'a-secret-value'] }
+}
+
+const unknownCommand = "ERR unknown command 'NOSUCH', with args beginning with: 'a-secret-key' "
+
+/** Every error inside it, and every property. */
+function snapshot(value: unknown, seen = new Map<unknown, unknown>()): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (seen.has(value)) return seen.get(value)
+  const copy: Record<string | symbol, unknown> = {}
+  seen.set(value, copy)
+  for (const key of Reflect.ownKeys(value)) copy[key] = snapshot(Reflect.get(value, key), seen)
+  return copy
+}
+
+const causeOf = (cause: unknown) => new StoreError('ONETRIP_NOT_SENT', 'not sent', { cause }).cause
+
+test('a cause without arguments is the cause itself', () => {
+  const inner = Object.assign(new Error('inner'), { command: { name: 'get' } })
+  const error = Object.assign(new Error('outer', { cause: inner }), { code: 'ECONNRESET' })
+  expect(causeOf(error)).toBe(error)
+  for (const other of ['text', 42, null, { args: ['kept'] }]) expect(causeOf(other)).toBe(other)
+})
+
+const withArguments: [string, () => Error][] = [
+  ['a command', () => new ReplyError('WRONGTYPE')],
+  ['a message', () => new Error(unknownCommand)],
+  [
+    'the cause of a cause',
+    () => new Error('a', { cause: new Error('b', { cause: new ReplyError() }) }),
+  ],
+  [
+    'a member of an AggregateError',
+    () => new AggregateError([new Error('a'), new ReplyError('b')]),
+  ],
+  ['a list', () => Object.assign(new Error('a'), { previousErrors: [new ReplyError('b')] })],
+  ['a property', () => Object.assign(new Error('a'), { lastNodeError: new Error(unknownCommand) })],
+  [
+    'a cycle',
+    () => {
+      const [first, second] = [new Error('a'), new ReplyError('b')]
+      return Object.assign(first, { cause: Object.assign(second, { cause: first }) })
+    },
+  ],
+]
+
+test.each(withArguments)(
+  'hides the arguments in %s, and leaves the error as it is',
+  (_, create) => {
+    const error = create()
+    const before = snapshot(error)
+    const cause = causeOf(error) as Error
+    expect(inspect(cause, { depth: null, showHidden: true })).not.toContain('a-secret')
+    expect(snapshot(error)).toEqual(before)
+    expect(Object.getPrototypeOf(cause)).toBe(Object.getPrototypeOf(error))
+  },
+)
+
+test('the copy keeps class, name, code, command, stack and inner errors', () => {
+  const inner = Object.assign(new ReplyError(unknownCommand), { code: 'EX', node: 'a:1' })
+  const error = Object.assign(new AggregateError([inner], 'several'), { errno: -1 })
+  const cause = causeOf(error) as AggregateError
+  expect(cause).toBeInstanceOf(AggregateError)
+  expect(cause).toMatchObject({ message: 'several', errno: -1, stack: error.stack })
+  expect(Object.keys(cause)).toEqual(Object.keys(error))
+  const [copy] = cause.errors
+  expect(JSON.stringify({ ...copy, text: `${copy}` })).not.toContain('a-secret')
+  expect(copy).toBeInstanceOf(ReplyError)
+  expect(Error.isError(copy)).toBe(true)
+  expect(copy).toMatchObject({ code: 'EX', node: 'a:1', command: { name: 'set' } })
+  expect(copy).toMatchObject({ name: 'ReplyError', message: "ERR unknown command 'NOSUCH'" })
+  expect(copy.stack).toBe(inner.stack?.replace(unknownCommand, copy.message))
+  expect(copy.stack).toContain(import.meta.filename)
+})
+
+test('the copies of a cycle refer to each other', () => {
+  const [first, second] = [new Error('a'), new ReplyError('b')]
+  first.cause = second
+  second.cause = first
+  const copy = causeOf(first) as { cause: Error }
+  expect(copy).not.toBe(first)
+  expect(copy.cause.cause).toBe(copy)
+})

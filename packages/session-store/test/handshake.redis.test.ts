@@ -1,0 +1,235 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { dirname, join } from 'node:path'
+import { testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { type Sidecar, sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
+import { Cluster, Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import {
+  createSessionStore,
+  longLivedConnection,
+  partitionedKeys,
+  type SessionStore,
+  type SessionStoreOptions,
+  safeRedisOptions,
+} from '../src/index.ts'
+
+const server = redisOfThisFile()
+const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+
+function storeForThisTest(options: Partial<SessionStoreOptions>): SessionStore {
+  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 200, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const login = (store: SessionStore) =>
+  store.login('ada').then(
+    () => 'ok',
+    ({ code, cause }) => ({ code, reason: cause?.message }),
+  )
+
+const noReply = {
+  code: 'ONETRIP_NOT_SENT',
+  reason: expect.stringContaining('no reply during the handshake'),
+}
+
+/** The sidecar accepts connections and passes nothing. The store must notice it, and recover by itself. */
+async function expectRecovery(store: SessionStore, sidecar: Sidecar) {
+  await store.ready()
+  sidecar.breakDown()
+  await sidecar.untilHanging(2)
+  await expect.poll(() => login(store)).toEqual(noReply)
+  sidecar.mend()
+  await expect.poll(() => login(store)).toBe('ok')
+}
+
+describe('a connection is reopened if its handshake gets no reply', () => {
+  test('with a URL', async () => {
+    const sidecar = await sidecarForThisTest(server.socket)
+    const url = `redis://127.0.0.1:${sidecar.port}`
+    await expectRecovery(storeForThisTest({ url, poolSize: 2 }), sidecar)
+  })
+
+  test('with a user and a database', async () => {
+    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '+@all')
+    const sidecar = await sidecarForThisTest(server.socket)
+    const url = `redis://shop:pw@127.0.0.1:${sidecar.port}/5`
+    await expectRecovery(storeForThisTest({ url }), sidecar)
+  })
+
+  test('with a Unix socket', async () => {
+    const path = join(dirname(server.socket), 'sidecar.sock')
+    const sidecar = await sidecarForThisTest(server.socket, { path })
+    await expectRecovery(storeForThisTest({ url: `unix://${path}` }), sidecar)
+  })
+
+  test.each([0, 5])('with an injected client of database %i', async (db) => {
+    const sidecar = await sidecarForThisTest(server.socket)
+    const client = new Redis(sidecar.port, { ...safeRedisOptions, lazyConnect: true, db })
+    onTestFinished(() => client.disconnect())
+    await expectRecovery(storeForThisTest({ client }), sidecar)
+  })
+
+  test('with an injected client whose handshake began before the store', async () => {
+    const sidecar = await sidecarForThisTest(server.socket)
+    sidecar.breakDown()
+    const client = new Redis(sidecar.port, safeRedisOptions)
+    onTestFinished(() => client.disconnect())
+    await once(client, 'connect')
+    const store = storeForThisTest({ client })
+    await sidecar.untilHanging(2)
+    sidecar.mend()
+    await store.ready()
+  })
+})
+
+test('a store that is closed no longer limits the handshake of an injected client', async () => {
+  const sidecar = await sidecarForThisTest(server.socket)
+  const client = new Redis(sidecar.port, { ...safeRedisOptions, lazyConnect: true })
+  onTestFinished(() => client.disconnect())
+  const listeners = () => client.eventNames().map((event) => [event, client.listenerCount(event)])
+  const before = listeners()
+  const store = storeForThisTest({ client })
+  await store.ready()
+  await store.close()
+  expect(listeners()).toEqual(before)
+})
+
+test('so is the connection to one node of a cluster, even without socketTimeout', async () => {
+  const servers = await testCluster()
+  onTestFinished(() => servers.stop())
+  const [first, , last] = servers.nodes
+  const sidecar = await sidecarForThisTest(last?.address ?? '')
+  const client = new Cluster([first?.address ?? ''], {
+    retryDelayOnFailover: 0,
+    natMap: { [last?.address ?? '']: { host: '127.0.0.1', port: sidecar.port } },
+    lazyConnect: true,
+  })
+  onTestFinished(() => client.disconnect())
+  const store = storeForThisTest({ client, keys: partitionedKeys() })
+  const counts = () =>
+    store.popularItems().then(
+      () => 'ok',
+      ({ code }) => code,
+    )
+  await store.ready()
+  sidecar.breakDown()
+  await expect
+    .poll(async () => [await counts(), sidecar.hanging > 1])
+    .toEqual(['ONETRIP_NOT_SENT', true])
+  sidecar.mend()
+  await expect.poll(counts).toBe('ok')
+})
+
+test('ready() of a cluster fails in bounded time, even if no node replies to AUTH', async () => {
+  const sidecar = await sidecarForThisTest(server.socket)
+  sidecar.breakDown()
+  const cluster = { nodes: [`127.0.0.1:${sidecar.port}`], password: 'pw' }
+  await expect(storeForThisTest({ cluster }).ready(300)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+  })
+})
+
+/** A server that replies to each command with what `reply` returns; to nothing if it returns undefined. */
+async function fakeServer(reply: (command: string) => string | undefined) {
+  const sockets = new Set<Socket>()
+  const fake = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      for (const command of text.split(/\*\d+\r\n/).slice(1)) {
+        const words = command.split('\r\n').filter((word) => !/^(\$\d+|)$/.test(word))
+        socket.write(reply(words.join(' ').toLowerCase()) ?? '')
+      }
+    })
+  })
+  await once(fake.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy()
+    await fake[Symbol.asyncDispose]()
+  })
+  return { port: (fake.address() as AddressInfo).port, sockets }
+}
+
+const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`
+
+function connectionTo(port: number, connectTimeoutMs: number) {
+  const redis = longLivedConnection(`redis://127.0.0.1:${port}`, connectTimeoutMs)
+  onTestFinished(() => redis.disconnect())
+  const errors: string[] = []
+  redis.on('error', ({ message }) => errors.push(message))
+  return { redis, errors }
+}
+
+test('a connection is also reopened if only the last reply of the handshake is missing', async () => {
+  let answers = false
+  const { port, sockets } = await fakeServer((command) => {
+    if (!command.startsWith('info')) return '+OK\r\n'
+    return answers ? bulk('loading:0\r\n') : undefined
+  })
+  const { redis, errors } = connectionTo(port, 40)
+  redis.connect().catch(() => undefined)
+  await expect.poll(() => sockets.size).toBeGreaterThan(2)
+  expect(errors[0]).toBe('no reply during the handshake')
+  answers = true
+  await expect.poll(() => redis.status).toBe('ready')
+})
+
+test('a connection is kept while Redis loads its data', async () => {
+  let asked = 0
+  const { port, sockets } = await fakeServer((command) => {
+    if (!command.startsWith('info')) return '+OK\r\n'
+    const loading = asked++ < 2
+    return bulk(`loading:${Number(loading)}\r\nloading_eta_seconds:1\r\n`)
+  })
+  const { redis, errors } = connectionTo(port, 20)
+  await redis.connect()
+  expect(asked).toBe(3)
+  expect(sockets.size).toBe(1)
+  expect(errors).toEqual([])
+})
+
+/** A sentinel behind a sidecar. It names a primary, which is behind another sidecar. */
+async function sentinelForThisTest() {
+  const primary = await sidecarForThisTest(server.socket)
+  let subscriptions = 0
+  const { port } = await fakeServer((command) => {
+    if (command.startsWith('client')) return '+OK\r\n'
+    if (command.startsWith('sentinel get-master-addr-by-name')) {
+      return `*2\r\n${bulk('127.0.0.1')}${bulk(String(primary.port))}`
+    }
+    if (command.startsWith('sentinel')) return '*0\r\n'
+    subscriptions++
+    return `*3\r\n${bulk('subscribe')}${bulk('+switch-master')}:1\r\n`
+  })
+  const sentinel = await sidecarForThisTest(`127.0.0.1:${port}`)
+  const nodes = [`127.0.0.1:${sentinel.port}`]
+  const store = storeForThisTest({ sentinel: { nodes, name: 'shop' } })
+  await store.ready()
+  return { store, primary, sentinel, subscriptions: () => subscriptions }
+}
+
+test('with a sentinel and a primary that accept connections and pass nothing', async () => {
+  const { store, primary, sentinel } = await sentinelForThisTest()
+  sentinel.breakDown()
+  primary.breakDown()
+  await sentinel.untilHanging(3)
+  sentinel.mend()
+  await primary.untilHanging(2)
+  await expect.poll(() => login(store)).toEqual(noReply)
+  primary.mend()
+  await expect.poll(() => login(store)).toBe('ok')
+})
+
+test('the detector of failovers subscribes again after a sentinel did not reply', async () => {
+  const { store, sentinel, subscriptions } = await sentinelForThisTest()
+  await expect.poll(subscriptions).toBeGreaterThan(0)
+  sentinel.breakDown()
+  await sentinel.untilHanging(3)
+  const before = subscriptions()
+  sentinel.mend()
+  await expect.poll(subscriptions).toBeGreaterThan(before)
+  expect(await login(store)).toBe('ok')
+})
