@@ -4,11 +4,12 @@ import { createSessionStore } from '@onetrip/session-store'
 const store = createSessionStore({
   url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
-  janitor: false,
+  janitor: 'elsewhere',
 })
 await store.ready()
 
-const janitor = store.janitor({ maxSessions: 1_000_000 }) // one: it holds the position of the sweep
+// One: it holds the position of the sweep. sweepKeys: no other program uses this database.
+const janitor = store.janitor({ maxSessions: 1_000_000, sweepKeys: true })
 let run = await janitor.runOnce()
 while (run.sweeping) {
   if (!run.worked) await setTimeout(1_000) // another process holds the lock

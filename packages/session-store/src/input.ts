@@ -18,9 +18,11 @@ const namePattern = new RegExp(NAME_PATTERN, 'u')
 
 const invalid = (message: string) => new StoreError('ONETRIP_INVALID_INPUT', message)
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+export const wrongType = (message: string) => new StoreError('ONETRIP_WRONG_TYPE', message)
+
+/** @throws StoreError `ONETRIP_WRONG_TYPE` or `ONETRIP_INVALID_INPUT`, naming the field. */
 export function checkName(field: string, value: string): void {
-  if (typeof value !== 'string') throw invalid(`${field} must be a string`)
+  checkString(field, value)
   // Count code points only if needed: a string never has more of them than UTF-16 units.
   const tooLong = value.length > MAX_NAME_LENGTH && [...value].length > MAX_NAME_LENGTH
   if (tooLong || !namePattern.test(value)) {
@@ -28,48 +30,49 @@ export function checkName(field: string, value: string): void {
   }
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+/** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */
 export function checkString(field: string, value: string): void {
-  if (typeof value !== 'string') throw invalid(`${field} must be a string`)
+  if (typeof value !== 'string') throw wrongType(`${field} must be a string`)
 }
 
 /** The longest idempotency key, in characters. */
 export const MAX_KEY_LENGTH = 255
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT` unless the value is a valid idempotency key. */
+/** @throws StoreError as `checkName`, unless the value is a valid idempotency key. */
 export function checkKey(value: string): void {
-  if (typeof value === 'string' && value.length >= 1 && value.length <= MAX_KEY_LENGTH) return
-  throw invalid(`idempotencyKey must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
+  checkString('idempotencyKey', value)
+  if (value.length >= 1 && value.length <= MAX_KEY_LENGTH) return
+  throw invalid(`idempotencyKey must have 1 to ${MAX_KEY_LENGTH} characters`)
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT` unless the value is a list of one or more strings. */
+/** @throws StoreError as `checkName`, unless the value is a list of one or more strings. */
 export function checkStrings(field: string, values: readonly string[]): void {
-  const isList = Array.isArray(values) && values.length > 0
   // Not every(), which skips the holes of a sparse list.
-  if (!isList || [...values].some((value) => typeof value !== 'string')) {
-    throw invalid(`${field} must be a list of one or more strings`)
+  if (!Array.isArray(values) || [...values].some((value) => typeof value !== 'string')) {
+    throw wrongType(`${field} must be a list of strings`)
   }
+  if (values.length === 0) throw invalid(`${field} must have at least one string`)
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+/** @throws StoreError `ONETRIP_WRONG_TYPE` or `ONETRIP_INVALID_INPUT`, naming the field. */
 export function checkNumber(field: string, value: number, range: Range): void {
   const wrong = outOfRange(field, value, range)
-  if (wrong) throw invalid(wrong)
+  if (wrong) throw typeof value === 'number' ? invalid(wrong) : wrongType(wrong)
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT` unless the value is a whole number from 1 to `max`. */
+/** @throws StoreError as `checkNumber`, unless the value is a whole number from 1 to `max`. */
 export function checkLimit(limit: number, max = 1_000): void {
   checkNumber('limit', limit, { min: 1, max, integer: true })
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+/** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */
 export function checkBoolean(field: string, value: boolean): void {
-  if (typeof value !== 'boolean') throw invalid(`${field} must be true or false`)
+  if (typeof value !== 'boolean') throw wrongType(`${field} must be true or false`)
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the field. */
+/** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */
 export function checkObject(field: string, value: object): void {
-  if (typeof value !== 'object' || value === null) throw invalid(`${field} must be an object`)
+  if (typeof value !== 'object' || value === null) throw wrongType(`${field} must be an object`)
 }
 
 /** Not allowed on a shared connection: they block it, or change its state for other callers. */
@@ -84,14 +87,16 @@ const isBlock = (argument: Command[number]) => String(argument).toUpperCase() ==
 const isArgument = (value: unknown) =>
   typeof value === 'string' || (typeof value === 'number' && !Number.isNaN(value))
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT` unless the update is well-formed and safe on a shared connection. */
+/**
+ * @throws StoreError `ONETRIP_WRONG_TYPE` unless the update is well-formed; `ONETRIP_INVALID_INPUT` if it is empty or
+ *   not safe on a shared connection.
+ */
 export function checkUpdate({ commands, read }: Update<unknown>): void {
-  if (!Array.isArray(commands) || commands.length === 0) {
-    throw invalid('commands must be a list of one or more commands')
-  }
+  if (!Array.isArray(commands)) throw wrongType('commands must be a list of commands')
+  if (commands.length === 0) throw invalid('commands must have at least one command')
   for (const command of commands as readonly Command[]) {
     if (!Array.isArray(command) || command.length === 0 || ![...command].every(isArgument)) {
-      throw invalid('a command must be a list of strings and numbers, its name first')
+      throw wrongType('a command must be a list of strings and numbers, its name first')
     }
     const name = String(command[0]).toUpperCase()
     const blocks = name.startsWith('XREAD') && command.some(isBlock)
@@ -99,7 +104,7 @@ export function checkUpdate({ commands, read }: Update<unknown>): void {
       throw invalid(`${name} cannot be sent over a shared connection`)
     }
   }
-  if (typeof read !== 'function') throw invalid('read must be a function')
+  if (typeof read !== 'function') throw wrongType('read must be a function')
 }
 
 /** One day. Node's timers fire at once if they are set to more than 24.8 days. */

@@ -6,9 +6,12 @@ export interface Keys {
   recent(id: string): string
   /** Sorted set of one session: item → time of its last view, Unix seconds with fraction. */
   viewed(id: string): string
-  /** Hash of one session: data field → its JSON text; the empty field holds the version. */
+  /**
+   * Hash of one session: data field → its JSON text; the empty field holds the version. U+0000 and a JSON text is the
+   * name of a field that Redis or UTF-8 would change.
+   */
   data(id: string): string
-  /** String with an expiry: a tombstone; this id was ended and cannot be created again. */
+  /** String with an expiry: a tombstone; this id cannot be created again after its session has ended. */
   ended(id: string): string
   /** Sorted set: item → negative number of its views. */
   popular(item: string): string

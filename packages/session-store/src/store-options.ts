@@ -2,7 +2,7 @@ import type { DataOption } from './data/data.ts'
 import type { DataLimits } from './data/data-fields.ts'
 import type { Keys } from './keys.ts'
 import type { NamesOf } from './option-names.ts'
-import type { JanitorOptions } from './retention/janitor.ts'
+import type { JanitorOptions } from './retention/janitor-options.ts'
 import type { Sender } from './senders/sender.ts'
 import type { StrategyName } from './strategies.ts'
 import type { StrategyOptions } from './strategy-options.ts'
@@ -20,7 +20,11 @@ export interface SessionStoreOptions extends StrategyOptions {
    * nodes together. Default 1,000.
    */
   maxInFlight?: number
-  tokens: TokensOptions
+  /**
+   * `false`: no tokens, for a store that only serves the stores for express-session and @fastify/session. Each
+   * function that issues or takes a token then throws a `TypeError`.
+   */
+  tokens: TokensOptions | false
   /** Key names. Default `articleKeys`; with `cluster` `partitionedKeys()`, which a cluster needs. */
   keys?: Keys
   /**
@@ -31,7 +35,7 @@ export interface SessionStoreOptions extends StrategyOptions {
   /**
    * Idle timeout of a session. `checkToken`, `touch`, `data`, `patch` and the functions that list or end a
    * user's sessions reject an idle session at once. `recordView` and `viewedItems` accept it until the
-   * janitor's next run, and a view refreshes it. At least 0.001. Default 14 days.
+   * janitor's next run, and a view refreshes it. At least 0.001. `Infinity`: no idle timeout. Default 14 days.
    */
   idleSeconds?: number
   /**
@@ -43,9 +47,10 @@ export interface SessionStoreOptions extends StrategyOptions {
   dataLimits?: DataLimits
   /**
    * Options of the janitor, which ends idle sessions and those beyond the maximum. The janitor runs from the
-   * creation of the store until `close()`. `false`: no janitor. Default `{}`.
+   * creation of the store until `close()`. `'elsewhere'`: no janitor in this store, because another process runs
+   * the janitor of this data. `false`: no janitor at all, which needs `idleSeconds: Infinity`. Default `{}`.
    */
-  janitor?: JanitorOptions | false
+  janitor?: JanitorOptions | 'elsewhere' | false
 }
 
 export interface LoginOptions {
@@ -62,7 +67,11 @@ export interface ViewOptions extends DataOption {
   /**
    * Makes a retry safe, such as after `ONETRIP_OUTCOME_UNKNOWN`: for ten minutes, all views of this session
    * and item with the same key count once, and that error is `retrySafe`. 1 to 255 characters. Overhead: a
-   * script in place of a command, and a Redis key of about 150 bytes for ten minutes.
+   * script, and a Redis key of about 150 bytes for ten minutes.
+   *
+   * If the session has ended before a retry, it fails with `ONETRIP_UNKNOWN_SESSION`, and `mayHaveWritten` says
+   * whether an earlier call may have counted the view. On one Redis only a call before the end of the session can
+   * have; on a cluster also a later one whose reply was lost.
    */
   idempotencyKey?: string | undefined
 }

@@ -1,7 +1,8 @@
 import type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
 import type { ExternalSessions } from './data/external-sessions.ts'
 import type { NodeState } from './nodes.ts'
-import type { Janitor, JanitorOptions } from './retention/janitor.ts'
+import type { Janitor } from './retention/janitor.ts'
+import type { JanitorOptions } from './retention/janitor-options.ts'
 import type { NodeResult, PoolState } from './runner.ts'
 import type { Attempts } from './sessions/attempts.ts'
 import type { UserExport, WalkOptions } from './sessions/user-records.ts'
@@ -39,9 +40,9 @@ export interface UserSessionPage {
  * A store of logins, recent sessions and viewed items in Redis.
  *
  * The store checks the type and range of every argument, and the signature and expiry of every token, before
- * it sends anything. Every function may throw a `StoreError` with `ONETRIP_INVALID_INPUT` or a code of `run`;
- * with a token also `ONETRIP_INVALID_TOKEN` or `ONETRIP_EXPIRED_TOKEN`. The functions below document only
- * further errors.
+ * it sends anything. Every function may throw a `StoreError` with `ONETRIP_INVALID_INPUT` (a wrong value),
+ * `ONETRIP_WRONG_TYPE` or a code of `run`; with a token also `ONETRIP_INVALID_TOKEN` or `ONETRIP_EXPIRED_TOKEN`.
+ * The functions below document only further errors.
  */
 export interface SessionStore {
   /** The name of the strategy, or of a custom sender. */
@@ -90,7 +91,8 @@ export interface SessionStore {
    * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended; the view was undone in a second
    *   round trip (if the janitor halved the counts in between, the item's count is one view too low).
    *   `ONETRIP_OUTCOME_UNKNOWN` with the error as its cause if the undo failed: the item may still be
-   *   counted, and the janitor removes the rest.
+   *   counted, and the rest stays until a sweep with `sweepKeys`. With an idempotency key, the first error has
+   *   `mayHaveWritten` if a view of an earlier call with this key may still be counted.
    */
   recordView<Asked extends ViewOptions>(
     token: string,
@@ -153,7 +155,10 @@ export interface SessionStore {
   /** The most viewed items, at most `limit` (1 to 1,000, default 10), most viewed first. One round trip. */
   popularItems(limit?: number): Promise<PopularItem[]>
 
-  /** Ends the session and removes its records. Returns false if there was no session. Two round trips. */
+  /**
+   * Ends the session and removes its records. Returns false if there was no session. Two round trips. If the
+   * outcome is unknown, a retry is safe; it returns false if the first call has ended the session.
+   */
   logout(token: string): Promise<boolean>
 
   /**
@@ -169,7 +174,7 @@ export interface SessionStore {
 
   /**
    * Ends the session with this id (`userSessions`). Returns false if there is none, or if it belongs to
-   * another user.
+   * another user. A retry is safe, as with `logout`.
    *
    * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended.
    */
@@ -223,13 +228,14 @@ export interface SessionStore {
   run<Result>(update: Update<Result>): Promise<Result>
 
   /**
-   * Resolves once Redis is ready. Warns (`onetrip:warning`) if Redis may evict sessions. With partitioned keys,
-   * the first start records the number of partitions in Redis, and every start compares it.
+   * Resolves once Redis is ready. Checks the types of the keys that all sessions share (logins, last-seen times,
+   * item counts), if the user of Redis may read them. Warns (`onetrip:warning`) if Redis may evict sessions. With
+   * partitioned keys, the first start records the number of partitions in Redis, and every start compares it.
    *
    * @param timeoutMs At most a day. Default 10,000.
    * @param options `readOnly`: compares the number of partitions without recording it. Default false.
    * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_INVALID_INPUT` if the
-   *   data in Redis has another number of partitions.
+   *   data in Redis has another number of partitions, or if one of these keys belongs to another program.
    */
   ready(timeoutMs?: number, options?: { readOnly?: boolean }): Promise<void>
 

@@ -1,10 +1,11 @@
 import { checkSlots, isClustered } from './connections/cluster.ts'
 import { warnOfEviction } from './connections/eviction.ts'
 import { withDataIf } from './data/data.ts'
-import { checkedDataLimits } from './data/data-fields.ts'
+import { dataRules } from './data/data-fields.ts'
 import { externalSessions } from './data/external-sessions.ts'
 import { dataFunctions, sessionData } from './data/session-data.ts'
-import { requireSession } from './errors.ts'
+import { publishWarning } from './diagnostics.ts'
+import { idempotent, requireSession } from './errors.ts'
 import {
   checkBoolean,
   checkFunctions,
@@ -17,13 +18,15 @@ import {
   checkUpdate,
   MAX_TIMEOUT_MS,
 } from './input.ts'
+import { checkKeyTypes } from './key-types.ts'
 import { articleKeys, partitionedKeys, prefixedKeys } from './keys.ts'
 import { pingNodes, untilServed } from './nodes.ts'
 import { checkOptionNames } from './option-names.ts'
 import { readOutcomes } from './outcomes.ts'
 import { checkPartitionsAtStart } from './partitions.ts'
 import { checkRange } from './range.ts'
-import { createJanitor, type Janitor, type JanitorOptions } from './retention/janitor.ts'
+import { createJanitor, type Janitor } from './retention/janitor.ts'
+import { type JanitorOptions, ownJanitor } from './retention/janitor-options.ts'
 import { createRunner } from './runner.ts'
 import { countAttempts } from './sessions/attempts.ts'
 import { cursorOf } from './sessions/cursor.ts'
@@ -41,7 +44,7 @@ import * as updates from './updates.ts'
 
 /**
  * Creates a store of logins, recent sessions and viewed items in Redis. Runs a janitor until `close()`, unless
- * `janitor` is `false`.
+ * `janitor` is `'elsewhere'` or `false`. Warns (`onetrip:warning`) if the installed ioredis makes it take more CPU.
  *
  * @throws TypeError if an option does not exist, has a wrong type or is out of range, if the URL of Redis or
  *   a secret is invalid, or if the strategy or the keys do not work with the other options.
@@ -49,7 +52,8 @@ import * as updates from './updates.ts'
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkOptions('a session store', options)
   checkOptionNames('a session store', options, storeOptionNames)
-  checkOptionNames('tokens', options.tokens, tokensOptionNames)
+  const tokensOptions = options.tokens || undefined
+  checkOptionNames('tokens', tokensOptions, tokensOptionNames)
   const { idleSeconds = 14 * 24 * 3600, maxSessionsPerUser = 100, prefix = '' } = options
   const {
     maxInFlight = 1_000,
@@ -61,17 +65,20 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   checkRange('maxInFlight', maxInFlight, { min: 1, integer: true })
   checkFunctions('keys', layout, Object.keys(articleKeys))
   const keys = prefixedKeys(prefix, layout)
-  const limits = checkedDataLimits(options.dataLimits)
+  const rules = dataRules(options.dataLimits)
   const tokens = createTokens(options.tokens)
-  const now = options.tokens.clock ?? Date.now
-  const { name, sender } = chooseSender(options)
+  const now = tokensOptions?.clock ?? Date.now
+  const { name, sender, warning } = chooseSender(options)
   const runner = createRunner(sender, { deadlineMs, maxInFlight })
   const { run } = runner
   const context = { runner, keys, now, idleSeconds }
   const clustered = isClustered(options)
   const activeJanitors = new Set<Janitor>()
   const janitor = (janitorOptions: JanitorOptions = {}): Janitor =>
-    createJanitor({ ...context, now: () => now() / 1000, active: activeJanitors }, janitorOptions)
+    createJanitor(
+      { ...context, now: () => now() / 1000, sweepKeys: prefix !== '', active: activeJanitors },
+      janitorOptions,
+    )
 
   const isIdle = ({ lastSeenAt }: { lastSeenAt: number }) => lastSeenAt < now() - 1000 * idleSeconds
 
@@ -86,6 +93,11 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         runner.end()
       }
     }
+
+  /** As `multiStep`, for an idempotent function. */
+  const repeatableSteps = <Args extends unknown[], Result>(
+    call: (...args: Args) => Promise<Result>,
+  ) => multiStep(idempotent(call))
 
   async function checkId(id: string): Promise<updates.Session> {
     return await checkWith(updates.checkToken(keys, id))
@@ -109,22 +121,31 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const records = userRecords({ ...context, endListed: lists.endAll })
   try {
     checkSlots(options, keys)
-    if (options.janitor !== false) janitor(options.janitor).start()
+    const own = ownJanitor(options.janitor, context)
+    if (own !== undefined) janitor(own).start()
   } catch (error) {
     // An injected client must not keep the store's listeners: they would hide its errors.
     if (sender !== options.sender) void sender.close()
     throw error
   }
+  if (warning) publishWarning(warning)
 
   return {
-    ...dataFunctions({ ...context, tokens, limits }),
-    ...viewFunctions({ ...context, tokens }),
+    ...dataFunctions({ ...context, tokens, rules: rules.tokens }),
+    ...viewFunctions({
+      ...context,
+      tokens,
+      sameServer: !clustered && keys.parts().length === 1,
+    }),
     exportUser: multiStep(records.exportUser),
     eraseUser: multiStep(records.eraseUser),
 
     strategy: name,
     sender: sender.name,
-    external: externalSessions({ ...context, byId: sessionData({ ...context, limits }) }),
+    external: externalSessions({
+      ...context,
+      byId: sessionData({ ...context, rules: rules.external }),
+    }),
 
     get pool() {
       return runner.state()
@@ -168,7 +189,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await checkWith(withDataIf(options, updates.checkToken(keys, id), keys, id))
     },
 
-    touch: multiStep(async (token, unlessWithinSeconds = 0) => {
+    touch: repeatableSteps(async (token, unlessWithinSeconds = 0) => {
       const id = tokens.verify(token)
       checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
       const session = await checkId(id)
@@ -197,11 +218,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return await run(updates.popularItems(keys, limit))
     },
 
-    logout: multiStep(async (token) => {
-      return await lists.end(tokens.verify(token))
-    }),
+    logout: repeatableSteps(async (token) => await lists.end(tokens.verify(token))),
 
-    userSessions: multiStep(async (token, page = {}) => {
+    userSessions: repeatableSteps(async (token, page = {}) => {
       const own = tokens.verify(token)
       const range = rangeOf(page)
       const { user } = await checkId(own)
@@ -215,7 +234,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       }
     }),
 
-    revokeSession: multiStep(async (token, id) => {
+    revokeSession: repeatableSteps(async (token, id) => {
       const own = tokens.verify(token)
       checkString('id', id)
       const { user } = await checkId(own)
@@ -245,6 +264,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       const until = performance.now() + timeoutMs
       await runner.ready(timeoutMs)
       if (clustered) await untilServed(context, until)
+      await checkKeyTypes(context)
       const isPartitioned = clustered || keys.parts().length > 1
       if (isPartitioned) await checkPartitionsAtStart(context, { readOnly })
       await warnOfEviction(runner)

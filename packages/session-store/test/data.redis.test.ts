@@ -114,17 +114,21 @@ test('a patch refreshes the session, and an idle session is rejected at once', a
   await expect(store.checkToken(token, { data: true })).rejects.toMatchObject({ code })
 })
 
-test.each([-1, 1.5, Number.NaN, '1', null, Number.POSITIVE_INFINITY])(
-  'ifVersion %s is refused',
-  async (ifVersion) => {
-    const store = await storeForThisTest()
-    const { token } = await store.login('ada')
-    await expect(store.patch(token, {}, { ifVersion: ifVersion as number })).rejects.toMatchObject({
-      code: 'ONETRIP_INVALID_INPUT',
-      message: expect.stringContaining('ifVersion'),
-    })
-  },
-)
+test.each([
+  [-1, 'INVALID_INPUT'],
+  [1.5, 'INVALID_INPUT'],
+  [Number.NaN, 'INVALID_INPUT'],
+  [Number.POSITIVE_INFINITY, 'INVALID_INPUT'],
+  ['1', 'WRONG_TYPE'],
+  [null, 'WRONG_TYPE'],
+])('ifVersion %s is refused: %s', async (ifVersion, code) => {
+  const store = await storeForThisTest()
+  const { token } = await store.login('ada')
+  await expect(store.patch(token, {}, { ifVersion: ifVersion as number })).rejects.toMatchObject({
+    code: `ONETRIP_${code}`,
+    message: expect.stringContaining('ifVersion'),
+  })
+})
 
 test('a session never exceeds the limit of fields; existing fields can be changed and removed', async () => {
   const store = await storeForThisTest({ dataLimits: { fields: 3 } })
@@ -150,13 +154,13 @@ test('a session never exceeds the limit of fields; existing fields can be change
 
 describe('by session id, for the session stores of frameworks', () => {
   const dataOf = (keys: Keys = articleKeys) => {
-    const limits = { fields: 10, fieldBytes: 1_000, patchBytes: 1_000 }
+    const rules = { fields: 10, fieldBytes: 1_000, patchBytes: 1_000, anyName: false }
     return sessionData({
       runner: server,
       keys,
       now: () => clock.ms,
       idleSeconds: 100,
-      limits,
+      rules,
     })
   }
 
@@ -169,8 +173,10 @@ describe('by session id, for the session stores of frameworks', () => {
       expect(await data.write('an-id', 'create', { a: 1, b: 2 })).toEqual({ version: 1 })
       expect(await data.write('an-id', 'replace', { b: 3, c: undefined })).toEqual({ version: 2 })
       expect(await data.read('an-id')).toEqual({ fields: { b: 3 }, version: 2 })
-      expect(await data.write('an-id', 'create', {}, 2)).toEqual({ version: 3 })
-      await expect(data.write('an-id', 'replace', { a: 1 }, 2)).rejects.toMatchObject({
+      expect(await data.write('an-id', 'create', {}, { ifVersion: 2 })).toEqual({ version: 3 })
+      await expect(
+        data.write('an-id', 'replace', { a: 1 }, { ifVersion: 2 }),
+      ).rejects.toMatchObject({
         code: 'ONETRIP_CONFLICT',
       })
       expect(await data.end('an-id')).toBe(true)

@@ -7,7 +7,7 @@ import {
   type StrategyName,
   strategyNames,
 } from '../src/index.ts'
-import { Clock, retentionServer } from './retention-fixture.ts'
+import { anyClock, Clock, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
@@ -36,6 +36,7 @@ describe('a store with a default janitor', () => {
       strategy,
       idleSeconds: 60,
       tokens: { secrets, clock: () => clock.ms },
+      janitor: anyClock,
     })
     onTestFinished(() => store.close())
     return store
@@ -89,19 +90,31 @@ describe('a store with a default janitor', () => {
   })
 })
 
-test('`janitor: false` starts no janitor, and a janitor does not keep the process alive', async () => {
+test.each([
+  { janitor: 'elsewhere' as const },
+  { janitor: false as const, idleSeconds: Number.POSITIVE_INFINITY },
+])('%o starts no janitor, and a janitor does not keep the process alive', async (none) => {
   const timers = () =>
     process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
   const set = vi.spyOn(globalThis, 'setTimeout')
   onTestFinished(() => set.mockRestore())
   const options = { url: `unix://${server.socket}`, tokens: { secrets } }
   const before = timers()
-  const without = createSessionStore({ ...options, janitor: false })
+  const without = createSessionStore({ ...options, ...none })
   expect(set).not.toHaveBeenCalled()
   const store = createSessionStore(options)
   expect(set).toHaveBeenCalledTimes(1)
   expect(timers()).toBe(before)
   await Promise.all([store.close(), without.close()])
+})
+
+test.each([{}, { idleSeconds: 60 }])('`janitor: false` with %o is refused', (timeout) => {
+  const options = { url: `unix://${server.socket}`, tokens: { secrets }, ...timeout }
+  const create = () => createSessionStore({ ...options, janitor: false })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(
+    "the option janitor: false needs idleSeconds: Infinity, because a view refreshes an idle session until a janitor ends it; if another process runs the janitor of this data, set janitor: 'elsewhere'",
+  )
 })
 
 test('without Redis, failed runs are published and nothing else happens', async () => {
@@ -138,5 +151,8 @@ test('its options are checked when the store is created', () => {
   )
   expect(() => createSessionStore({ ...options, janitor: true as never })).toThrow(
     'the options of a janitor must be an object',
+  )
+  expect(() => createSessionStore({ ...options, janitor: 'nowhere' as never })).toThrow(
+    "janitor must be an object, 'elsewhere' or false, not 'nowhere'",
   )
 })

@@ -3,7 +3,11 @@ import { createSessionStore } from '../src/index.ts'
 
 const [socket, lockSeconds] = process.argv.slice(2)
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
-const store = createSessionStore({ url: `unix://${socket}`, tokens: { secrets }, janitor: false })
+const store = createSessionStore({
+  url: `unix://${socket}`,
+  tokens: { secrets },
+  janitor: 'elsewhere',
+})
 await store.ready()
 const janitor = store.janitor({
   maxSessions: 0,

@@ -18,7 +18,7 @@ import { createJanitor } from '../src/retention/janitor.ts'
 import { janitorLock } from '../src/retention/janitor-lock.ts'
 import { createRunner } from '../src/runner.ts'
 import { chooseSender } from '../src/strategies.ts'
-import { Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
+import { anyClock, Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
 
 const server = retentionServer()
 
@@ -216,8 +216,9 @@ describe('start and stop', () => {
     onTestFinished(() => runner.close())
     await runner.ready(10_000)
     const active = new Set<Janitor>()
-    const context = { runner, keys, now: () => 1_700_000_000, idleSeconds: 100, active }
-    const janitor = createJanitor(context, {})
+    const defaults = { idleSeconds: 100, sweepKeys: false }
+    const context = { runner, keys, now: () => 1_700_000_000, active, ...defaults }
+    const janitor = createJanitor(context, anyClock)
     expect(active.size).toBe(0)
     const run = janitor.runOnce()
     expect(active).toEqual(new Set([janitor]))
@@ -276,7 +277,7 @@ test('the ACL user of the API has all permissions for this', async (context) => 
   const url = `unix://api:secret@localhost${own.socket}?db=5`
   const store = await storeOn(own.socket, clock, { url })
   await logIn(store, clock, 10)
-  const janitor = store.janitor({ maxSessions: 3, keptItems: 5, batchSize: 2 })
+  const janitor = store.janitor({ maxSessions: 3, keptItems: 5, batchSize: 2, sweepKeys: true })
   expect(await janitor.runOnce()).toMatchObject({ evicted: 7 })
   clock.pass(86_400)
   await admin.hdel(keys.login(''), (await admin.hkeys(keys.login('')))[0] ?? '')

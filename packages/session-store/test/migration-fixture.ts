@@ -10,7 +10,7 @@ import {
   readySides,
   type SessionStore,
 } from '../src/index.ts'
-import { Clock } from './retention-fixture.ts'
+import { Clock, withAnyClock } from './retention-fixture.ts'
 
 export const from = articleKeys
 export const to = partitionedKeys(8)
@@ -41,9 +41,15 @@ export function migrationOfThisFile() {
     const server = servers[side === 'from' ? 0 : 1]
     const keys = { from, to }[side]
     const url = `unix://${server?.socket}`
-    const store = createSessionStore({ url, keys, tokens, janitor: false, deadlineMs: 20_000 })
+    const store = createSessionStore({
+      url,
+      keys,
+      tokens,
+      janitor: 'elsewhere',
+      deadlineMs: 20_000,
+    })
     onTestFinished(() => store.close())
-    return store
+    return withAnyClock(store)
   }
 
   return {

@@ -1,22 +1,32 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import calculateSlot from 'cluster-key-slot'
-import { expect, onTestFinished, test } from 'vitest'
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   articleKeys,
   createSessionStore,
   partitionedKeys,
+  type Sender,
+  type SessionStore,
   type SessionStoreOptions,
   strategyNames,
 } from '../src/index.ts'
+import { pipeline } from '../src/senders/wires.ts'
 import { recordViewOnce } from '../src/sessions/repeated-views.ts'
-import { recordView } from '../src/updates.ts'
+import { type CommandList, recordView } from '../src/updates.ts'
+import { idOf, layouts } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()
 const idempotencyKey = 'a-view'
 
 async function storeOn(socket: string, options: Partial<SessionStoreOptions> = {}) {
-  const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
+  const store = createSessionStore({
+    url: `unix://${socket}`,
+    tokens,
+    janitor: 'elsewhere',
+    ...options,
+  })
   onTestFinished(() => store.close())
   await store.ready()
   return store
@@ -73,6 +83,76 @@ test('a view of an ended session is undone once, and earlier views stay counted'
   expect(await store.recordView(eve, 'book')).toMatchObject({ views: 2 })
 })
 
+describe.each(layouts)('%s: the session of a repeated view has ended', (layout, keys) => {
+  const gone = { code: 'ONETRIP_UNKNOWN_SESSION', retrySafe: false }
+  const counted = {
+    ...gone,
+    mayHaveWritten: true,
+    message:
+      'the session does not exist or has ended; a view of an earlier call with this idempotency key may still be counted',
+  }
+  const undone = {
+    ...gone,
+    mayHaveWritten: false,
+    message: 'the session does not exist or has ended',
+  }
+  const view = (store: SessionStore, token: string) =>
+    store.recordView(token, 'book', { idempotencyKey })
+
+  test('before the first call, whose reply was lost', async () => {
+    const redis = await redisForThisTest()
+    const store = await storeOn(redis.socket, { keys, deadlineMs: 500 })
+    const patient = await storeOn(redis.socket, { keys })
+    const admin = new Redis(redis.socket)
+    onTestFinished(() => admin.disconnect())
+    const { token } = await patient.login('ada')
+    await patient.logout(token)
+    redis.program.signal('SIGSTOP')
+    await expect(view(store, token)).rejects.toMatchObject({
+      ...{ code: 'ONETRIP_OUTCOME_UNKNOWN', retrySafe: true },
+    })
+    redis.program.signal('SIGCONT')
+    await expect.poll(() => admin.exists(keys.viewed(idOf(token)))).toBe(1) // it was executed
+    // With partitioned keys, the script that counts cannot check the session.
+    const isExact = layout === 'articles'
+    await expect(view(patient, token)).rejects.toMatchObject(isExact ? undone : counted)
+    expect(await patient.popularItems()).toEqual(isExact ? [] : [{ item: 'book', views: 1 }])
+    expect(await admin.exists(keys.viewed(idOf(token)))).toBe(0)
+  })
+
+  test('after the first call, which was acknowledged: its view stays counted', async () => {
+    const store = await storeOn(server.socket, { keys })
+    const { token } = await store.login('ada')
+    await view(store, token)
+    await store.logout(token)
+    for (const _ of [1, 2]) await expect(view(store, token)).rejects.toMatchObject(counted)
+    expect(await store.popularItems()).toEqual([{ item: 'book', views: 1 }])
+  })
+
+  test('and the first call arrives after its retry: it counts nothing', async () => {
+    const store = await storeOn(server.socket, { keys })
+    const { token } = await store.login('ada')
+    await store.logout(token)
+    const lists: CommandList[] = []
+    const sender: Sender = {
+      name: 'recording',
+      send: async (list) => {
+        lists.push(list)
+        return [new Error('the connection was lost')]
+      },
+      close: async () => undefined,
+    }
+    const cutOff = createSessionStore({ sender, keys, tokens, janitor: 'elsewhere' })
+    await expect(view(cutOff, token)).rejects.toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN' })
+    for (const _ of [1, 2]) await expect(view(store, token)).rejects.toMatchObject(undone)
+    const [late] = lists
+    await pipeline.send(server.redis, late?.commands ?? [])
+    expect(await store.popularItems()).toEqual([])
+    await expect(view(store, token)).rejects.toMatchObject(undone)
+    await cutOff.close()
+  })
+})
+
 test('a view with an unknown outcome can be retried and counts once', async () => {
   const redis = await redisForThisTest()
   const store = await storeOn(redis.socket, { deadlineMs: 500 })
@@ -95,7 +175,7 @@ test.each([0, 256])('a key of %d characters is refused before anything is sent',
   const key = 'x'.repeat(length)
   await expect(store.recordView(token, 'book', { idempotencyKey: key })).rejects.toMatchObject({
     code: 'ONETRIP_INVALID_INPUT',
-    message: 'idempotencyKey must be a string of 1 to 255 characters',
+    message: 'idempotencyKey must have 1 to 255 characters',
   })
   expect(await store.popularItems()).toEqual([])
 })
@@ -112,12 +192,13 @@ test('a repeated view also reads the data of the session', async () => {
   ])
 })
 
-test('a view is five commands, with or without a key, and the marker is in the slot of the count', () => {
+test('a key adds no command, and the marker is in the slot of the count', () => {
   for (const keys of [articleKeys, partitionedKeys(64)]) {
-    const view = { id: 'a-session', item: 'book', idempotencyKey }
-    const plain = recordView(keys, view, 1)
-    expect(plain.commands).toHaveLength(5)
-    const { commands } = recordViewOnce(keys, view, plain)
+    const input = { id: 'a-session', item: 'book', idempotencyKey }
+    const view = recordView(keys, input, 1)
+    expect(view.commands).toHaveLength(5)
+    expect(recordViewOnce(keys, input, { view, sameServer: true }).commands).toHaveLength(4)
+    const { commands } = recordViewOnce(keys, input, { view, sameServer: false })
     expect(commands).toHaveLength(5)
     const [, , , counted, mark] = commands[3] ?? []
     if (keys !== articleKeys) expect(calculateSlot(`${counted}`)).toBe(calculateSlot(`${mark}`))

@@ -4,6 +4,7 @@ import { onTestFinished } from 'vitest'
 import {
   articleKeys,
   createSessionStore,
+  type JanitorOptions,
   partitionedKeys,
   type SessionStore,
   type SessionStoreOptions,
@@ -22,8 +23,12 @@ export const evictOnly = {
   sweepEverySeconds: Number.POSITIVE_INFINITY,
 }
 
-/** A janitor that starts a sweep with every run. */
-export const sweepOnly = { rescaleEverySeconds: Number.POSITIVE_INFINITY, sweepEverySeconds: 0 }
+/** A janitor that starts a sweep of all keys with every run. */
+export const sweepOnly = {
+  rescaleEverySeconds: Number.POSITIVE_INFINITY,
+  sweepEverySeconds: 0,
+  sweepKeys: true,
+}
 
 /** A clock that only the test advances. All stores of a test share one. */
 export class Clock {
@@ -38,6 +43,17 @@ export class Clock {
   }
 }
 
+/** A janitor that accepts any clock, such as `Clock`. */
+export const anyClock = { maxClockSkewSeconds: Number.POSITIVE_INFINITY }
+
+/** Makes the janitors of a store accept any clock. */
+export function withAnyClock(store: SessionStore): SessionStore {
+  const { janitor } = store
+  return Object.assign(store, {
+    janitor: (options?: JanitorOptions) => janitor({ ...anyClock, ...options }),
+  })
+}
+
 export async function storeOn(
   socket: string,
   clock: Clock,
@@ -47,12 +63,12 @@ export async function storeOn(
   const tokens = { secrets, clock: () => clock.ms }
   const url = `unix://${socket}`
   const store = createSessionStore({
-    ...{ url, tokens, janitor: false, deadlineMs: 20_000 },
+    ...{ url, tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
     ...options,
   })
   onTestFinished(() => store.close())
   await store.ready(10_000, { readOnly: true }) // tests compare all keys
-  return store
+  return withAnyClock(store)
 }
 
 /** A Redis for one test file, emptied before each test, with helpers for tests of retention. */
@@ -96,7 +112,11 @@ async function contents(redis: Redis, key: string): Promise<unknown> {
 export const idOf = (token: string): string => token.split('.')[0] ?? ''
 
 /** Creates sessions that were last seen one second apart, each with a view of its own item. */
-export async function logIn(store: SessionStore, clock: Clock, count: number): Promise<string[]> {
+export async function logIn(
+  store: SessionStore,
+  clock: Pick<Clock, 'pass'>,
+  count: number,
+): Promise<string[]> {
   const tokens: string[] = []
   for (let index = 0; index < count; index++) {
     clock.pass(1)

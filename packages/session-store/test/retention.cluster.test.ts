@@ -2,7 +2,7 @@ import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { expect, onTestFinished, test } from 'vitest'
 import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
-import { Clock, evictOnly, logIn, present, sweep } from './retention-fixture.ts'
+import { Clock, evictOnly, logIn, present, sweep, withAnyClock } from './retention-fixture.ts'
 
 const keys = partitionedKeys(8)
 
@@ -15,7 +15,7 @@ async function storeForThisTest(clock: Clock) {
     client,
     keys,
     tokens: { secrets, clock: () => clock.ms },
-    janitor: false,
+    janitor: 'elsewhere',
     deadlineMs: 20_000,
   })
   onTestFinished(async () => {
@@ -23,7 +23,7 @@ async function storeForThisTest(clock: Clock) {
     client.disconnect()
   })
   await store.ready()
-  return store
+  return withAnyClock(store)
 }
 
 const allKeys = async () =>

@@ -202,6 +202,8 @@ test.each([
   ['intervalSeconds', 0],
   ['intervalSeconds', 100_000],
   ['lockSeconds', 0],
+  ['sweepKeys', 1],
+  ['maxClockSkewSeconds', 0],
   ['idleSeconds', Number.NaN],
 ])('refuses %s: %d', async (option, value) => {
   const store = await server.storeForThisTest(new Clock())

@@ -5,7 +5,12 @@ import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { articleKeys as keys, warningChannel } from '../src/index.ts'
+import {
+  type JanitorOptions,
+  articleKeys as keys,
+  prefixedKeys,
+  warningChannel,
+} from '../src/index.ts'
 import { removeOrphans } from '../src/retention/orphans.ts'
 import {
   Clock,
@@ -114,6 +119,52 @@ describe.each(layouts)('%s', (_, keys) => {
   })
 })
 
+describe('which keys a sweep may look for', () => {
+  /** Runs a sweep on leftovers in each key. Returns how many of these keys it kept, and whether it sent SCAN. */
+  async function sweepWith(prefix: string, options: JanitorOptions) {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { prefix, keys })
+    const own = prefixedKeys(prefix, keys)
+    const [lost = '', listed = ''] = (await logIn(store, clock, 2)).map(idOf)
+    const unseen = store.issueToken()
+    await store.updateToken(unseen, 'ada')
+    await server.redis.hset(own.data(lost), '', 1)
+    await server.redis.hdel(own.login(lost), lost, listed)
+    await server.redis.zrem(own.recent(lost), lost, listed, idOf(unseen))
+    clock.pass(3600)
+    await server.redis.config('RESETSTAT')
+    const { rescaleEverySeconds, sweepEverySeconds } = sweepOnly
+    const janitor = store.janitor({ rescaleEverySeconds, sweepEverySeconds, ...options })
+    expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })
+    expect(await server.redis.hexists(own.login(''), idOf(unseen))).toBe(0)
+    const kept = await server.redis.exists(own.viewed(lost), own.data(lost), own.sessions('user 0'))
+    const scanned = (await server.redis.info('commandstats')).includes('cmdstat_scan:')
+    return { kept, scanned, store, own, clock }
+  }
+
+  test.each([
+    ['', {}],
+    ['', { sweepKeys: false }],
+    ['shop:', { sweepKeys: false }],
+  ])('prefix %j and %o: only the members of login and recent', async (prefix, options) => {
+    const { kept, scanned, store, own, clock } = await sweepWith(prefix, options)
+    expect({ kept, scanned }).toEqual({ kept: 3, scanned: false })
+    // Reading a list removes its stale entries.
+    clock.pass(3600)
+    const { token } = await store.login('user 0')
+    expect((await store.userSessions(token)).sessions).toHaveLength(1)
+    expect(await server.redis.zcard(own.sessions('user 0'))).toBe(1)
+  })
+
+  test.each([
+    ['shop:', {}],
+    ['', { sweepKeys: true }],
+  ])('prefix %j and %o: all keys', async (prefix, options) => {
+    const { kept, scanned } = await sweepWith(prefix, options)
+    expect({ kept, scanned }).toEqual({ kept: 0, scanned: true })
+  })
+})
+
 test('a failed sweep starts again in the next run', async () => {
   const own = await redisForThisTest()
   const admin = new Redis(own.socket)
@@ -123,7 +174,7 @@ test('a failed sweep starts again in the next run', async () => {
   const [token = ''] = await logIn(store, clock, 3)
   clock.pass(3600)
   await admin.del(keys.login(idOf(token)), keys.recent(idOf(token)))
-  const janitor = store.janitor()
+  const janitor = store.janitor({ sweepKeys: true })
   await admin.call('ACL', 'SETUSER', 'default', '-scan')
   await expect(janitor.runOnce()).rejects.toThrow('SCAN (command 1 of 1): NOPERM')
   await admin.call('ACL', 'SETUSER', 'default', '+scan')

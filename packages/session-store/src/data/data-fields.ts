@@ -1,39 +1,95 @@
+import { isDate } from 'node:util/types'
 import { StoreError } from '../errors.ts'
-import { checkName, checkObject, checkOptions } from '../input.ts'
+import { checkName, checkObject, checkOptions, MAX_NAME_LENGTH } from '../input.ts'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { checkRange } from '../range.ts'
 
-/** Limits of the data of one session. */
+/**
+ * Limits of the data of one session. The defaults for `store.external`, and so for the session stores of frameworks,
+ * are the maxima: they replace stores without limits.
+ */
 export interface DataLimits {
-  /** Maximum number of fields of a session, and of one patch. 1 to 1,000. Default 64. */
+  /** Maximum number of fields of a session, and of one patch. 1 to 10,000. Default 64. */
   fields?: number
   /** Maximum size of one field's JSON text, in bytes (UTF-8). 2 to 8,388,608. Default 16,384. */
   fieldBytes?: number
-  /** Maximum size of all names and JSON texts of one patch, in bytes (UTF-8). 2 to 8,388,608. Default 65,536. */
+  /** Maximum size of all names and JSON texts of one patch, in bytes (UTF-8). 2 to 33,554,432. Default 65,536. */
   patchBytes?: number
 }
 
 const optionNames: NamesOf<DataLimits> = { fields: true, fieldBytes: true, patchBytes: true }
 
-const MAX_BYTES = 8_388_608
+/** What the data of a session may contain. */
+export interface DataRules extends Required<DataLimits> {
+  /** Whether fields may have any names. Otherwise, those of `checkName`. */
+  readonly anyName: boolean
+}
 
-/** @throws TypeError if a limit is out of range. */
-export function checkedDataLimits(limits: DataLimits = {}): Required<DataLimits> {
+const maxima = { fields: 10_000, fieldBytes: 8_388_608, patchBytes: 33_554_432 }
+const defaults = { fields: 64, fieldBytes: 16_384, patchBytes: 65_536 }
+
+/**
+ * The rules for sessions of tokens and for external sessions.
+ *
+ * @throws TypeError if a limit is out of range.
+ */
+export function dataRules(limits: DataLimits = {}): { tokens: DataRules; external: DataRules } {
   checkOptions('dataLimits', limits)
   checkOptionNames('dataLimits', limits, optionNames)
-  const { fields = 64, fieldBytes = 16_384, patchBytes = 65_536 } = limits
-  checkRange('dataLimits.fields', fields, { min: 1, max: 1_000, integer: true })
-  checkRange('dataLimits.fieldBytes', fieldBytes, { min: 2, max: MAX_BYTES, integer: true })
-  checkRange('dataLimits.patchBytes', patchBytes, { min: 2, max: MAX_BYTES, integer: true })
-  return { fields, fieldBytes, patchBytes }
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined)
+  const limited: DataLimits = Object.fromEntries(given)
+  const rules = {
+    tokens: { ...defaults, ...limited, anyName: false },
+    external: { ...maxima, ...limited, anyName: true },
+  }
+  for (const name of ['fields', 'fieldBytes', 'patchBytes'] as const) {
+    const min = name === 'fields' ? 1 : 2
+    checkRange(`dataLimits.${name}`, rules.tokens[name], { min, max: maxima[name], integer: true })
+  }
+  return rules
 }
+
+/** Begins a stored name that is the JSON text of the field's name. `checkName` allows no such name. */
+const ESCAPE = '\u0000'
+
+/**
+ * The name of a field in Redis, where the empty name is the version. Names that Redis or UTF-8 would change are
+ * escaped: the empty one, and those with a lone surrogate.
+ */
+const storedName = (name: string): string =>
+  name === '' || name.startsWith(ESCAPE) || !name.isWellFormed()
+    ? ESCAPE + JSON.stringify(name)
+    : name
+
+/** Reverses `storedName`. */
+export function fieldName(stored: string): string {
+  if (!stored.startsWith(ESCAPE)) return stored
+  try {
+    return JSON.parse(stored.slice(ESCAPE.length))
+  } catch {
+    return stored // another program wrote it
+  }
+}
+
+/** A name for an error message. */
+export const quotedName = (name: string): string => JSON.stringify(name.slice(0, MAX_NAME_LENGTH))
 
 /** Fields as they are sent to Redis. */
 export interface EncodedFields {
-  /** Name and JSON text of each field. */
+  /** Name in Redis and JSON text of each field. */
   readonly set: readonly (readonly [name: string, json: string])[]
+  /** Names in Redis. */
   readonly removed: readonly string[]
 }
+
+/** A field that is set only if it still has the value `from`; both values are JSON. */
+export interface SwappedField {
+  field: string
+  from: unknown
+  to: unknown
+}
+
+export type EncodedSwap = readonly [name: string, fromJson: string, toJson: string]
 
 const invalid = (message: string, cause?: unknown) =>
   new StoreError('ONETRIP_INVALID_INPUT', message, { cause })
@@ -42,15 +98,17 @@ const invalid = (message: string, cause?: unknown) =>
  * Encodes each field as JSON. A field that is undefined will be removed.
  *
  * @throws StoreError `ONETRIP_INVALID_INPUT` naming the field and the limit, if a limit is exceeded, a name is
- *   invalid, or JSON cannot represent a value (cyclic, a BigInt, a function, a symbol, NaN or undefined
- *   inside; a Map, a Set or another instance of a class without `toJSON`).
+ *   invalid, or JSON cannot represent a value (cyclic, a BigInt, a function, a symbol, NaN, an invalid Date or
+ *   undefined inside; a Map, a Set or another instance of a class without `toJSON`); or if `fields` is an
+ *   instance of a class.
  */
 export function encodeFields(
   fields: Readonly<Record<string, unknown>>,
-  limits: Required<DataLimits>,
+  limits: DataRules,
 ): EncodedFields {
   checkObject('data', fields)
   if (Array.isArray(fields)) throw invalid('data must be an object, not an array')
+  if (!isPlain(fields)) throw invalid(`data must be a plain object, not a ${classOf(fields)}`)
   const entries = Object.entries(fields)
   if (entries.length > limits.fields) {
     throw invalid(`data has ${entries.length} fields; at most ${limits.fields} are allowed`)
@@ -59,45 +117,56 @@ export function encodeFields(
   const removed: string[] = []
   let bytes = 0
   for (const [name, value] of entries) {
-    checkName('the name of a data field', name)
-    bytes += Buffer.byteLength(name)
+    if (!limits.anyName) checkName('the name of a data field', name)
+    const stored = storedName(name)
+    bytes += Buffer.byteLength(stored)
     if (value === undefined) {
-      removed.push(name)
+      removed.push(stored)
       continue
     }
     const json = encode(name, value)
     const size = Buffer.byteLength(json)
     if (size > limits.fieldBytes)
-      throw invalid(tooLarge(`data field "${name}"`, size, limits.fieldBytes))
+      throw invalid(tooLarge(`data field ${quotedName(name)}`, size, limits.fieldBytes))
     bytes += size
-    set.push([name, json])
+    set.push([stored, json])
   }
   if (bytes > limits.patchBytes) throw invalid(tooLarge('data', bytes, limits.patchBytes))
   return { set, removed }
+}
+
+/** @throws StoreError as `encodeFields`. */
+export function encodeSwap({ field, from, to }: SwappedField, rules: DataRules): EncodedSwap {
+  const [[name, json]] = encodeFields({ [field]: to }, rules).set as [[string, string]]
+  return [name, JSON.stringify(from), json]
 }
 
 const tooLarge = (what: string, bytes: number, limit: number) =>
   `${what} has ${bytes} bytes as JSON; at most ${limit} are allowed`
 
 function encode(name: string, value: unknown): string {
+  const failure = `data field ${quotedName(name)} cannot be written as JSON`
   let json: string | undefined
   try {
     json = JSON.stringify(value, onlyJson)
   } catch (cause) {
-    if (cause instanceof NotJson)
-      throw invalid(`data field "${name}" cannot be written as JSON: ${cause.message}`)
+    if (cause instanceof NotJson) throw invalid(`${failure}: ${cause.message}`)
     // TypeError: cyclic, or a BigInt. RangeError: nested too deeply. Or an error of a toJSON().
-    throw invalid(`data field "${name}" cannot be written as JSON; see the cause`, cause)
+    throw invalid(`${failure}; see the cause`, cause)
   }
   // A toJSON() may return undefined.
-  if (json === undefined) throw invalid(`data field "${name}" cannot be written as JSON`)
+  if (json === undefined) throw invalid(failure)
   return json
 }
 
 class NotJson extends Error {}
 
 /** Rejects values that JSON.stringify drops or replaces silently. */
-function onlyJson(_key: string, value: unknown): unknown {
+function onlyJson(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  // An invalid Date is null here: its toJSON() has run.
+  const original = value === null ? this[key] : null
+  if (isDate(original) && Number.isNaN(original.getTime()))
+    throw new NotJson('JSON has no invalid Date')
   const type = typeof value
   if (type === 'function' || type === 'symbol' || type === 'undefined' || Number.isNaN(value)) {
     throw new NotJson(`JSON has no ${Number.isNaN(value) ? 'NaN' : type}`)
@@ -106,9 +175,8 @@ function onlyJson(_key: string, value: unknown): unknown {
     throw new NotJson('JSON has no Infinity')
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isPlain(value)) {
-    const { name = 'class' } = value.constructor ?? {}
     throw new NotJson(
-      `JSON has no ${name}; store a plain object or an array, or give the class a toJSON()`,
+      `JSON has no ${classOf(value)}; store a plain object or an array, or give the class a toJSON()`,
     )
   }
   return value
@@ -119,3 +187,5 @@ function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
+
+const classOf = (value: object): string => value.constructor?.name ?? 'class'

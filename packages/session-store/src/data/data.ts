@@ -1,16 +1,16 @@
 import { StoreError } from '../errors.ts'
-import { checkObject, MAX_NAME_LENGTH } from '../input.ts'
+import { checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { endSessions } from '../sessions/user-sessions.ts'
 import { type Command, GUEST, type Reply, scoreOf, type Update } from '../updates.ts'
 import { batches } from '../walk.ts'
-import type { EncodedFields } from './data-fields.ts'
+import { type EncodedFields, type EncodedSwap, fieldName, quotedName } from './data-fields.ts'
 
 /** The data of a session. */
 export interface SessionData {
   /** Field → JSON value. */
   fields: Record<string, unknown>
-  /** 0 before the first write; each write increases it by one. */
+  /** 0 before the first write, also of a copy; each write increases it by one. */
   version: number
 }
 
@@ -29,10 +29,13 @@ export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: 
   ? Result & { data: SessionData }
   : Result
 
-/** The hash field that holds the version. Names of data fields are never empty. */
+/** The hash field that holds the version. Stored names of data fields are never empty. */
 const VERSION = ''
 
-/** Session data as stored in Redis: JSON texts, and the version. */
+/** Lua's stack limits a script to about 7,900 values in one command, two for each field. */
+const FIELDS_PER_COMMAND = 1_000
+
+/** Session data as stored in Redis: names in Redis (`fieldName` decodes them), JSON texts, and the version. */
 export interface StoredData {
   readonly fields: readonly (readonly [name: string, json: string])[]
   readonly version: number
@@ -65,7 +68,8 @@ export function decodeReadable({ fields, version }: StoredData): {
 } {
   const values: [name: string, value: unknown][] = []
   const texts: [name: string, text: string][] = []
-  for (const [name, text] of fields) {
+  for (const [stored, text] of fields) {
+    const name = fieldName(stored)
     try {
       values.push([name, JSON.parse(text)])
     } catch {
@@ -84,7 +88,7 @@ function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
   const { data, unreadable } = decodeReadable(stored)
   const names = Object.keys(unreadable)
   if (names.length === 0) return data
-  const listed = names.map((name) => JSON.stringify(name.slice(0, MAX_NAME_LENGTH))).join(', ')
+  const listed = names.map(quotedName).join(', ')
   throw new StoreError(
     'ONETRIP_UNREADABLE_DATA',
     `not JSON in Redis: data field ${listed}; remove or replace it with patch`,
@@ -92,11 +96,13 @@ function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
   )
 }
 
-/** Arguments of HSET that store the data unchanged. */
-export const storedArguments = ({ fields, version }: StoredData): (string | number)[] => [
-  ...fields.flat(),
-  ...[VERSION, version],
-]
+/** Commands that store the data unchanged. Keys: data. */
+export const copyCommands = (key: string, { fields, version }: StoredData): Command[] =>
+  [...batches([...fields, [VERSION, version]], FIELDS_PER_COMMAND)].map((some) => [
+    'HSET',
+    key,
+    ...some.flat(),
+  ])
 
 /**
  * Returns the update with a command that also reads the session's data. The last command of the update must
@@ -135,53 +141,64 @@ export function withDataIf<Result extends object, Asked extends DataOption>(
 }
 
 /**
- * KEYS: login, recent, data; ended too if the mode is `create`. ARGV: id, now, mode, idle before, expected version
- * or '', maximum number of fields, number of fields to remove, their names, then name and JSON text of each field
- * to set. Returns the new version, or why nothing was written.
+ * KEYS: login, recent, data; ended too if the mode is `create` or `copy`. ARGV: id, now, mode, idle before, expected
+ * version or '', maximum number of fields, lifetime of a tombstone in ms or ''; of the field to swap the name or '',
+ * and its old and new JSON text; number of fields to remove, their names, then name and JSON text of each field to
+ * set. Returns the new version, or why nothing was written.
  */
 const WRITE = `
 local id, now, mode = ARGV[1], ARGV[2], ARGV[3]
-local first = 8 + tonumber(ARGV[7])
-local removed, set = { unpack(ARGV, 8, first - 1) }, { unpack(ARGV, first) }
+local swap, removed = 8, 12 -- positions in ARGV
+local set = removed + tonumber(ARGV[removed - 1])
+local function inParts(command, from, to)
+  for at = from, to, ${2 * FIELDS_PER_COMMAND} do
+    redis.call(command, KEYS[3], unpack(ARGV, at, math.min(at + ${2 * FIELDS_PER_COMMAND - 1}, to)))
+  end
+end
 local exists = redis.call('HEXISTS', KEYS[1], id) == 1
   and tonumber(redis.call('ZSCORE', KEYS[2], id) or 0) >= tonumber(ARGV[4])
-if not exists and (mode ~= 'create' or redis.call('EXISTS', KEYS[4]) == 1) then
-  return 'gone'
-end
+if not exists and (not KEYS[4] or redis.call('EXISTS', KEYS[4]) == 1) then return 'gone' end
 local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
 if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
 local max = tonumber(ARGV[6])
-if mode == 'patch' and redis.call('HLEN', KEYS[3]) + #set / 2 > max then
+if mode == 'patch' and redis.call('HLEN', KEYS[3]) + (#ARGV - set + 1) / 2 > max then
   local has, count, grows = {}, -1, false -- the version is no field
   for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do has[name], count = true, count + 1 end
-  for _, name in ipairs(removed) do
-    if has[name] then has[name], count = nil, count - 1 end
+  for i = removed, set - 1 do
+    if has[ARGV[i]] then has[ARGV[i]], count = nil, count - 1 end
   end
-  for i = 1, #set, 2 do
-    if not has[set[i]] then count, grows = count + 1, true end
+  for i = set, #ARGV, 2 do
+    if not has[ARGV[i]] then count, grows = count + 1, true end
   end
   if grows and count > max then return 'full' end
 end
-if mode ~= 'patch' then
-  redis.call('DEL', KEYS[3])
-elseif #removed > 0 then
-  redis.call('HDEL', KEYS[3], unpack(removed))
+if mode == 'patch' then inParts('HDEL', removed, set - 1) else redis.call('DEL', KEYS[3]) end
+inParts('HSET', set, #ARGV)
+if ARGV[swap] ~= '' and redis.call('HGET', KEYS[3], ARGV[swap]) == ARGV[swap + 1] then
+  redis.call('HSET', KEYS[3], ARGV[swap], ARGV[swap + 2])
 end
-version = string.format('%.0f', version + 1)
-set[#set + 1], set[#set + 2] = '${VERSION}', version
-redis.call('HSET', KEYS[3], unpack(set))
+version = mode == 'copy' and '0' or string.format('%.0f', version + 1)
+redis.call('HSET', KEYS[3], '${VERSION}', version)
 redis.call('ZADD', KEYS[2], now, id)
 if not exists then redis.call('HSET', KEYS[1], id, '${GUEST}') end
+if ARGV[7] ~= '' then redis.call('SET', KEYS[4], '', 'PX', ARGV[7]) end
 return tonumber(version)`
 
 export interface DataWrite {
   id: string
   /**
    * `patch` changes the given fields. `replace` also removes all others. Both need a session. `create` replaces
-   * the data, or creates a guest session with this id, unless it has a tombstone (`endWithTombstone`).
+   * the data, or creates a guest session with this id, unless it has a tombstone (`endWithTombstone`). `copy` does
+   * the same, and sets the version to 0.
    */
-  mode: 'patch' | 'replace' | 'create'
+  mode: 'patch' | 'replace' | 'create' | 'copy'
+  /**
+   * `create` and `copy`: the session also gets a tombstone with this lifetime, so that it cannot be created again
+   * once it has ended.
+   */
+  blockedMs?: number | undefined
   fields: EncodedFields
+  swap?: EncodedSwap | undefined
   /** Write only if the data has this version. */
   ifVersion?: number | undefined
   /** Maximum number of fields after a patch. */
@@ -199,22 +216,24 @@ type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
  * between the change of a field and that of the version, and overwrite the change; and they could not check the
  * maximum number of fields. The script takes 6 us of Redis's CPU, plain commands 2 us (2026-11-22).
  *
- * Keys, all in one slot: login, recent, data. `create` also has ended, which usually does not exist: while a slot
- * of a cluster moves, Redis refuses scripts with a missing key, so the other modes omit it.
+ * Keys, all in one slot: login, recent, data. `create` and `copy` also have ended, which usually does not exist: while
+ * a slot of a cluster moves, Redis refuses scripts with a missing key, so the other modes omit it.
  */
 export function writeData(
   keys: Keys,
-  { id, mode, fields, ifVersion, maxFields }: DataWrite,
+  { id, mode, blockedMs, fields, swap, ifVersion, maxFields }: DataWrite,
   { now, idleBefore }: { now: number; idleBefore: number },
 ): Update<WrittenData> {
   const own = [keys.login(id), keys.recent(id), keys.data(id)]
-  if (mode === 'create') own.push(keys.ended(id))
+  if (mode === 'create' || mode === 'copy') own.push(keys.ended(id))
   const command: Command = [
     'EVAL',
     WRITE,
     own.length,
     ...own,
     ...[id, scoreOf(now), mode, scoreOf(Math.max(0, idleBefore)), ifVersion ?? '', maxFields],
+    blockedMs ?? '',
+    ...(swap ?? ['', '', '']),
     ...[fields.removed.length, ...fields.removed],
     ...fields.set.flat(),
   ]
@@ -227,8 +246,8 @@ export function writeData(
 }
 
 /**
- * Ends a session. The tombstone, which is written first, prevents a late `create` of the same id. Returns the
- * user, undefined if there was no session. Keys: ended, login, recent, viewed, data.
+ * Ends a session. The tombstone, which is written first, prevents a late `create` of the same id; one that lives
+ * longer stays. Returns the user, undefined if there was no session. Keys: ended, login, recent, viewed, data.
  */
 export function endWithTombstone(
   keys: Keys,
@@ -236,9 +255,38 @@ export function endWithTombstone(
   tombstoneSeconds: number,
 ): Update<string | undefined> {
   const end = endSessions(keys, [id])
+  const key = keys.ended(id)
   return {
-    commands: [['SET', keys.ended(id), '', 'EX', tombstoneSeconds], ...end.commands],
+    commands: [
+      ['SET', key, '', 'EX', tombstoneSeconds, 'NX'],
+      ['EXPIRE', key, tombstoneSeconds, 'GT'],
+      ...end.commands,
+    ],
     readOnly: false,
-    read: ([, ...replies]) => end.read(replies)[0],
+    read: ([, , ...replies]) => end.read(replies)[0],
+  }
+}
+
+/** Lets a tombstone live for at most this time. Keys: ended. */
+export const shortenTombstone = (keys: Keys, id: string, seconds: number): Update<void> => ({
+  commands: [['EXPIRE', keys.ended(id), seconds, 'LT']],
+  readOnly: false,
+  read: () => undefined,
+})
+
+/** KEYS: login, recent, data. ARGV: id. */
+const END_COPY = `
+if redis.call('HGET', KEYS[3], '${VERSION}') ~= '0' then return end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('UNLINK', KEYS[3])`
+
+/** Ends a session that nobody has written since it was copied. Its tombstone stays. Keys: login, recent, data. */
+export function endCopy(keys: Keys, id: string): Update<void> {
+  const own = [keys.login(id), keys.recent(id), keys.data(id)]
+  return {
+    commands: [['EVAL', END_COPY, own.length, ...own, id]],
+    readOnly: false,
+    read: () => undefined,
   }
 }

@@ -7,16 +7,24 @@ import type { Tokens } from '../tokens/tokens.ts'
 import { checkToken, GUEST, updateToken } from '../updates.ts'
 import {
   type DataWrite,
+  endCopy,
   endWithTombstone,
   type PatchOptions,
   type SessionData,
+  shortenTombstone,
   withData,
   writeData,
 } from './data.ts'
-import { type DataLimits, encodeFields } from './data-fields.ts'
+import { type DataRules, encodeFields, encodeSwap, type SwappedField } from './data-fields.ts'
 
 /** Must be longer than a request that loaded the session before it ended. */
-const TOMBSTONE_SECONDS = 300
+const MIN_TOMBSTONE_SECONDS = 300
+
+/** The longest time that browsers keep a cookie: 400 days. */
+export const MAX_TOMBSTONE_SECONDS = 400 * 24 * 3600
+
+const tombstoneSeconds = (seconds: number) =>
+  Math.ceil(Math.min(Math.max(seconds, MIN_TOMBSTONE_SECONDS), MAX_TOMBSTONE_SECONDS))
 
 interface SessionDataContext {
   runner: Pick<Runner, 'run'>
@@ -24,11 +32,19 @@ interface SessionDataContext {
   /** Milliseconds since 1970. */
   now: () => number
   idleSeconds: number
-  limits: Required<DataLimits>
+  rules: DataRules
+}
+
+interface WriteOptions extends PatchOptions {
+  /** The new time of last use of the session, in milliseconds since 1970. Default now. */
+  seenAt?: number
+  swap?: SwappedField | undefined
+  /** See `DataWrite`. */
+  blockedMs?: number
 }
 
 /** Session data by session id. The caller must check that the client may use the id. */
-export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionDataContext) {
+export function sessionData({ runner, keys, now, idleSeconds, rules }: SessionDataContext) {
   return {
     /** The data of a session; undefined if it has ended or is idle. One round trip. */
     async read(id: string): Promise<SessionData | undefined> {
@@ -40,7 +56,6 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
     /**
      * Writes data according to `mode` (see `DataWrite`), in one round trip. Undefined fields are removed.
      *
-     * @param seenAt The new time of last use of the session, in milliseconds since 1970.
      * @returns The new version; undefined if there is no session and none was created.
      * @throws StoreError `ONETRIP_INVALID_INPUT` as `encodeFields`, or if the session would have too many
      *   fields; `ONETRIP_CONFLICT` if the version of the data is not `ifVersion`.
@@ -49,19 +64,19 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
       id: string,
       mode: DataWrite['mode'],
       data: Readonly<Record<string, unknown>>,
-      ifVersion?: number,
-      seenAt = now(),
+      { ifVersion, seenAt = now(), swap: swapped, blockedMs }: WriteOptions = {},
     ): Promise<{ version: number } | undefined> {
-      const fields = encodeFields(data, limits)
+      const fields = encodeFields(data, rules)
+      const swap = swapped && encodeSwap(swapped, rules)
       if (ifVersion !== undefined)
         checkNumber('ifVersion', ifVersion, {
           min: 0,
           max: Number.MAX_SAFE_INTEGER,
           integer: true,
         })
-      const maxFields = limits.fields
+      const maxFields = rules.fields
       const times = { now: seenAt, idleBefore: now() - 1000 * idleSeconds }
-      const write = { id, mode, fields, ifVersion, maxFields }
+      const write = { id, mode, fields, swap, ifVersion, maxFields, blockedMs }
       const written = await runner.run(writeData(keys, write, times))
       if (written === 'gone') return undefined
       if (written === 'full') {
@@ -76,14 +91,21 @@ export function sessionData({ runner, keys, now, idleSeconds, limits }: SessionD
     },
 
     /**
-     * Ends a session. `create` does not bring it back for five minutes, because a request that loaded the
-     * session before may still write it. Two round trips. Returns whether it existed.
+     * Ends a session. `create` does not bring it back for `blockedSeconds` (five minutes to 400 days), because a
+     * request that loaded the session before may still write it. Two round trips. Returns whether it existed.
      */
-    async end(id: string): Promise<boolean> {
-      const user = await runner.run(endWithTombstone(keys, id, TOMBSTONE_SECONDS))
+    async end(id: string, blockedSeconds = MIN_TOMBSTONE_SECONDS): Promise<boolean> {
+      const user = await runner.run(endWithTombstone(keys, id, tombstoneSeconds(blockedSeconds)))
       if (user) await runner.run(forgetSessions(keys, user, [id]))
       return user !== undefined
     },
+
+    /** Ends a session that nobody has written since it was copied. One round trip. */
+    endCopy: (id: string): Promise<void> => runner.run(endCopy(keys, id)),
+
+    /** Limits how long `create` does not bring this session back after its end. One round trip. */
+    limitBlock: (id: string, seconds: number): Promise<void> =>
+      runner.run(shortenTombstone(keys, id, tombstoneSeconds(seconds))),
   }
 }
 
@@ -111,7 +133,7 @@ export function dataFunctions({ tokens, ...context }: SessionDataContext & { tok
     ): Promise<{ version: number }> {
       const id = tokens.verify(token)
       checkObject('options', options)
-      return requireSession(await byId.write(id, 'patch', fields, options.ifVersion))
+      return requireSession(await byId.write(id, 'patch', fields, { ifVersion: options.ifVersion }))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { StoreError } from '../errors.ts'
+import { idempotent, StoreError } from '../errors.ts'
 import { checkObject, checkString } from '../input.ts'
 import type { Runner } from '../runner.ts'
 import { copyMarker } from '../sessions/repeated-views.ts'
@@ -134,12 +134,12 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     }
   }
 
-  async function logout(token: string): Promise<boolean> {
+  const logout = idempotent(async (token: string): Promise<boolean> => {
     if (!targetIsHome && (await from.store.logout(token))) return true
     homeStore.tokenExpiresAt(token)
     await settle(idOf(token))
     return await to.store.logout(token)
-  }
+  })
 
   /** Ends sessions in the source, then in the target. Yields their numbers; see `totalEnded`. */
   async function* inTurn(end: (side: 'from' | 'to') => Promise<number>): AsyncGenerator<number> {
@@ -252,14 +252,14 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       }
     },
 
-    async revokeSession(token, id) {
+    revokeSession: idempotent(async (token, id) => {
       checkString('id', id)
       const user = await userOf(token)
       if (user === null) return false
       if (await endOne('from', user, id)) return true
       await mover.complete(id)
       return await endOne('to', user, id)
-    },
+    }),
 
     logoutEverywhere: (token) => totalEnded(endEverywhere(token)),
 

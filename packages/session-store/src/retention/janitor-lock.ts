@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import type { Command, Update } from '../updates.ts'
+import type { CheckedTime } from './clock-check.ts'
 
 /** Lets a script run when memory is full: the janitor must work then, because it frees memory. */
 const FLAGS = '#!lua flags=allow-oom'
@@ -22,14 +23,16 @@ export const MIGRATION = 'migration'
 export const FINISHED = 'finished'
 
 /**
- * KEYS: janitorTasks. ARGV: task, now, period in seconds. Returns 1 if the task is due, 2 if it was never started
- * before, else 0. Counts are not halved during a migration, because both stores would halve the same views.
+ * KEYS: janitorTasks. ARGV: task, now, period, and how far in the future the last start may be, in seconds. Returns
+ * 1 if the task is due, 2 if it was never started before, else 0. A start further in the future comes from a process
+ * with a wrong clock. Counts are not halved during a migration, because both stores would halve the same views.
  */
 const BEGIN = `${FLAGS}
 local migration = redis.call('HGET', KEYS[1], '${MIGRATION}')
 if ARGV[1] == 'rescale' and migration and migration ~= '${FINISHED}' then return 0 end
 local begun = tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
-if begun and tonumber(ARGV[2]) < begun + tonumber(ARGV[3]) then return 0 end
+local age = begun and tonumber(ARGV[2]) - begun
+if age and age < tonumber(ARGV[3]) and age >= -tonumber(ARGV[4]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return begun and 1 or 2`
 
@@ -87,8 +90,8 @@ export function janitorLock(runner: Runner, keys: Keys, lockSeconds: number): Ja
 export function beginTask(
   keys: Keys,
   { task, everySeconds }: { task: 'rescale' | 'sweep'; everySeconds: number },
-  now: number,
+  { seconds, maxAhead }: CheckedTime,
 ): Update<boolean | undefined> {
-  const update = script(BEGIN, keys.janitorTasks(), task, now, everySeconds)
+  const update = script(BEGIN, keys.janitorTasks(), task, seconds, everySeconds, maxAhead)
   return { ...update, read: ([reply]) => (reply === 2 ? undefined : reply === 1) }
 }

@@ -4,59 +4,13 @@ import {
   type RetentionWork,
   retentionChannel,
 } from '../diagnostics.ts'
-import { checkFunctions, checkOptions } from '../input.ts'
 import type { Keys } from '../keys.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { checkRange as check } from '../range.ts'
 import type { Runner } from '../runner.ts'
+import { type CheckedTime, clockCheck } from './clock-check.ts'
 import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
+import { checkedJanitorOptions, type JanitorOptions } from './janitor-options.ts'
 import { evict, type RetentionContext, rescale, type TaskStep } from './retention-tasks.ts'
 import { sweep } from './sweep.ts'
-
-export interface JanitorOptions {
-  /** Maximum number of sessions. The least recently seen end first. Default 10,000,000. */
-  maxSessions?: number
-  /** Idle timeout of sessions. Default: the store's `idleSeconds`. */
-  idleSeconds?: number
-  /**
-   * Pause between two runs, at most a day. Until the next run, a view can still refresh an idle session. Default
-   * 60.
-   */
-  intervalSeconds?: number
-  /** Maximum number of entries that one command removes or changes, 1 to 1,000. Default 100. */
-  batchSize?: number
-  /**
-   * How many items, the most viewed, a rescaling keeps. Default 20,000, as in Redis in Action: far more than
-   * `popularItems` returns, so that new items can rise.
-   */
-  keptItems?: number
-  /**
-   * How often item counts are halved, so that old views count less. All processes share the period, which starts
-   * with the first run ever. `Infinity`: never. Default one day.
-   */
-  rescaleEverySeconds?: number
-  /** How often leftovers are swept, over all processes. `Infinity`: never. Default one day. */
-  sweepEverySeconds?: number
-  /** Lifetime of the lock: how long other processes wait after a working janitor has died. Default 30. */
-  lockSeconds?: number
-  /** Stops the janitor, as `stop()` does. */
-  signal?: AbortSignal
-  /** Called with each event of the diagnostics channel `onetrip:retention`. */
-  onProgress?: (event: RetentionEvent) => void
-}
-
-const optionNames: NamesOf<JanitorOptions> = {
-  maxSessions: true,
-  idleSeconds: true,
-  intervalSeconds: true,
-  batchSize: true,
-  keptItems: true,
-  rescaleEverySeconds: true,
-  sweepEverySeconds: true,
-  lockSeconds: true,
-  signal: true,
-  onProgress: true,
-}
 
 /** Keeps the store within its limits. Over all processes, only one janitor works at a time. */
 export interface Janitor {
@@ -70,12 +24,14 @@ export interface Janitor {
   stop(): Promise<void>
   /**
    * One run: ends sessions until the limits hold, and rescales the item counts if due. Then it starts the sweep if
-   * due, or continues an unfinished one, for at most 500 steps. Joins a run that is in progress.
+   * due, or continues an unfinished one, for at most 500 steps. Joins a run that is in progress. First it compares the
+   * clock of this process with that of Redis (`maxClockSkewSeconds`).
    *
    * This object holds the position of an unfinished sweep, and the next sweep is due only after `sweepEverySeconds`:
    * call `runOnce` of the same janitor until `sweeping` is false.
    *
-   * @throws StoreError with the codes of `SessionStore.run`; the signal's reason if it was aborted.
+   * @throws StoreError with the codes of `SessionStore.run`; `ONETRIP_INVALID_INPUT` if the clocks differ too much,
+   *   and the run has changed nothing; the signal's reason if it was aborted.
    */
   runOnce(): Promise<RetentionRun>
 }
@@ -88,47 +44,25 @@ interface JanitorContext {
   keys: Keys
   /** Unix seconds with fraction. */
   now: () => number
+  /** Defaults of the janitor's options. */
   idleSeconds: number
+  sweepKeys: boolean
   /** Contains the janitor while it is started or a run is in progress. */
   active: Set<Janitor>
 }
 
 /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
 export function createJanitor(
-  { runner, keys, now, idleSeconds, active }: JanitorContext,
+  { runner, keys, now, active, ...defaults }: JanitorContext,
   options: JanitorOptions,
 ): Janitor {
-  checkOptions('a janitor', options)
-  checkOptionNames('a janitor', options, optionNames)
-  const {
-    intervalSeconds = 60,
-    rescaleEverySeconds = 86_400,
-    sweepEverySeconds = 86_400,
-    lockSeconds = 30,
-    signal,
-    onProgress,
-  } = options
-  const context: RetentionContext = {
-    runner,
-    keys,
-    now,
-    maxSessions: options.maxSessions ?? 10_000_000,
-    idleSeconds: options.idleSeconds ?? idleSeconds,
-    batchSize: options.batchSize ?? 100,
-    keptItems: options.keptItems ?? 20_000,
-  }
-  check('maxSessions', context.maxSessions, { min: 0, integer: true })
-  check('idleSeconds', context.idleSeconds, { min: 0 })
-  check('intervalSeconds', intervalSeconds, { min: 0.001, max: 86_400 })
-  check('batchSize', context.batchSize, { min: 1, max: 1_000, integer: true })
-  check('keptItems', context.keptItems, { min: 0, integer: true })
-  check('rescaleEverySeconds', rescaleEverySeconds, { min: 0 })
-  check('sweepEverySeconds', sweepEverySeconds, { min: 0 })
-  check('lockSeconds', lockSeconds, { min: 0.1, max: 86_400 })
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TypeError('signal must be an AbortSignal')
-  }
-  if (onProgress !== undefined) checkFunctions('the janitor', options, ['onProgress'])
+  const checked = checkedJanitorOptions(options, defaults)
+  const { intervalSeconds, rescaleEverySeconds, sweepEverySeconds, lockSeconds } = checked
+  const { signal, onProgress } = options
+  const checkClock = clockCheck({ runner, keys, now, ...checked })
+  // Read once per run, so that a clock that jumps during a run does no harm.
+  let time: CheckedTime
+  const context: RetentionContext = { runner, keys, now: () => time.seconds, ...checked }
 
   let current: Promise<RetentionRun> | undefined
   let stopping = new AbortController()
@@ -159,6 +93,7 @@ export function createJanitor(
   }
 
   async function work(run: Run): Promise<void> {
+    time = await checkClock()
     if (!(await advance(run, evict(context)))) return
     if (await begins('rescale', rescaleEverySeconds, { first: false })) {
       if (!(await advance(run, rescale(context)))) return
@@ -178,7 +113,7 @@ export function createJanitor(
   /** Marks a task as started if it is due. `first`: whether a task that was never started is due. */
   async function begins(task: Task, everySeconds: number, { first }: { first: boolean }) {
     if (everySeconds === Number.POSITIVE_INFINITY) return false
-    return (await runner.run(beginTask(keys, { task, everySeconds }, now()))) ?? first
+    return (await runner.run(beginTask(keys, { task, everySeconds }, time))) ?? first
   }
 
   /** Runs steps of a task up to the limit, or until interrupted. Returns whether the task is done. */

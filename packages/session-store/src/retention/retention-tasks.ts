@@ -11,12 +11,13 @@ import * as retention from './retention.ts'
 export interface RetentionContext {
   readonly runner: Runner
   readonly keys: Keys
-  /** Unix seconds with fraction. */
+  /** When the current run started, Unix seconds with fraction. */
   now(): number
   readonly maxSessions: number
   readonly idleSeconds: number
   readonly batchSize: number
   readonly keptItems: number
+  readonly sweepKeys: boolean
 }
 
 /** The result of one step of a task. A step is a few round trips, each with at most one batch. */

@@ -18,12 +18,19 @@ const CLOCK_SKEW_SECONDS = 60
 /** How many entries of each user's list a sweep checks, oldest first. Reading a list checks the others. */
 const ENTRIES_READ = 100
 
-/** Removes leftovers of interrupted logins, logouts and views. */
+/**
+ * Removes leftovers of interrupted logins, logouts and views.
+ *
+ * Without `sweepKeys` it finds only those of sessions that have a login or a last-seen time. The others stay: the
+ * views or data of a session that is gone (at most 25 items, and `dataLimits`), and entries of users' lists (about
+ * 100 bytes each), which the next reading of the list removes.
+ */
 export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
   for (const part of context.keys.parts()) {
     yield* sweepRecords(context, part, 'HSCAN')
     yield* sweepRecords(context, part, 'ZSCAN')
   }
+  if (!context.sweepKeys) return
   yield* sweepOwned(context, context.keys.viewedPattern(), (key) => context.keys.viewedBy(key))
   yield* sweepOwned(context, context.keys.dataPattern(), (key) => context.keys.dataOf(key))
   yield* sweepLists(context)

@@ -1,4 +1,4 @@
-import { readStored, type StoredData, storedArguments, writeData } from '../data/data.ts'
+import { copyCommands, readStored, type StoredData, writeData } from '../data/data.ts'
 import { checkObject, checkString } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
@@ -48,7 +48,7 @@ export function guestRecords(
 
 /**
  * `login` with the records of a guest session. The records are written before the login. A partial failure
- * leaves records without a session, which the janitor removes.
+ * leaves records without a session, which stay until a sweep with `sweepKeys`.
  *
  * Keys: sessions of the user, recent, viewed, data, login, sessions of the user.
  */
@@ -61,7 +61,7 @@ export function loginWith(
   const plain = login(keys, input, now)
   const [list, recent, ...rest] = plain.commands as [Command, Command, ...Command[]]
   const copies: Command[] = [...viewsOf(keys, input.id, viewed)]
-  if (data.version > 0) copies.push(['HSET', keys.data(input.id), ...storedArguments(data)])
+  if (data.version > 0) copies.push(...copyCommands(keys.data(input.id), data))
   return { ...plain, commands: [list, recent, ...copies, ...rest] }
 }
 
@@ -130,7 +130,7 @@ const undoRewrite = (keys: Keys, id: string): Update<void> => ({
  * The session id of `options.from`; undefined if that token is invalid or expired. Clients send this token, so
  * an invalid one must not make the login fail.
  *
- * @throws StoreError `ONETRIP_INVALID_INPUT` unless `from` is a string.
+ * @throws StoreError `ONETRIP_WRONG_TYPE` unless `from` is a string.
  */
 export function guestOf(tokens: Tokens, options: LoginOptions): string | undefined {
   checkObject('options', options)

@@ -1,12 +1,12 @@
 import { type MaybeData, withDataIf } from '../data/data.ts'
-import { requireSession, StoreError } from '../errors.ts'
+import { repeatable, requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkName } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import type { ViewOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 import { type RecordedView, recordView, type Update, undoView } from '../updates.ts'
-import { type RepeatableView, recordViewOnce, repeatable, undoViewOnce } from './repeated-views.ts'
+import { type RepeatableView, recordViewOnce, undoViewOnce } from './repeated-views.ts'
 
 interface ViewContext {
   runner: Pick<Runner, 'run' | 'begin' | 'end'>
@@ -14,29 +14,34 @@ interface ViewContext {
   tokens: Tokens
   /** Milliseconds since 1970. */
   now: () => number
+  /** Whether all keys are on one server, so that a script can use the keys of a session and of an item. */
+  sameServer: boolean
 }
 
 /** The functions of the store that record views. */
-export function viewFunctions({ runner, keys, tokens, now }: ViewContext) {
+export function viewFunctions({ runner, keys, tokens, now, sameServer }: ViewContext) {
   const { run } = runner
 
   async function recordOnce<View>(
-    update: Update<View | undefined>,
+    recording: Update<View | undefined>,
     input: RepeatableView,
   ): Promise<View> {
     checkKey(input.idempotencyKey)
     try {
-      const { view, counted } = await run(recordViewOnce(keys, input, update))
-      if (view === undefined) await undo(undoViewOnce(keys, input, counted))
+      const once = recordViewOnce(keys, input, { view: recording, sameServer })
+      const { view, countedBy } = await run(once)
+      if (view === undefined && (await undo(undoViewOnce(keys, input, countedBy)))) {
+        throw stillCounted()
+      }
       return requireSession(view)
     } catch (error) {
       throw repeatable(error)
     }
   }
 
-  async function undo(update: Update<void>): Promise<void> {
+  async function undo<Result>(update: Update<Result>): Promise<Result> {
     try {
-      await run(update)
+      return await run(update)
     } catch (cause) {
       const message =
         'the session has ended, and undoing its view failed: the item may still be counted'
@@ -67,3 +72,10 @@ export function viewFunctions({ runner, keys, tokens, now }: ViewContext) {
     },
   }
 }
+
+const stillCounted = () =>
+  new StoreError(
+    'ONETRIP_UNKNOWN_SESSION',
+    'the session does not exist or has ended; a view of an earlier call with this idempotency key may still be counted',
+    { mayHaveWritten: true },
+  )

@@ -1,6 +1,5 @@
 import { decodeReadable, readStored } from '../data/data.ts'
-import { StoreError } from '../errors.ts'
-import { checkName, checkObject } from '../input.ts'
+import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../runner.ts'
 import { type Command, memberScores, type Reply, timeOf, type Update } from '../updates.ts'
@@ -141,14 +140,14 @@ export function userRecords(
   }
 }
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT`, naming the option. */
+/** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the option. */
 function checkWalk(options: WalkOptions): void {
   checkObject('options', options)
   const { onProgress, signal } = options
   if (onProgress !== undefined && typeof onProgress !== 'function') {
-    throw new StoreError('ONETRIP_INVALID_INPUT', 'onProgress must be a function')
+    throw wrongType('onProgress must be a function')
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new StoreError('ONETRIP_INVALID_INPUT', 'signal must be an AbortSignal')
+    throw wrongType('signal must be an AbortSignal')
   }
 }

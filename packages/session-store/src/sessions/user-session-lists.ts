@@ -39,7 +39,7 @@ export interface Range {
  */
 const MAX_PAGE_SIZE = 100
 
-/** @throws StoreError `ONETRIP_INVALID_INPUT` unless the options are valid. */
+/** @throws StoreError `ONETRIP_INVALID_INPUT` or `ONETRIP_WRONG_TYPE` unless the options are valid. */
 export function rangeOf(page: PageOptions): Range {
   checkObject('page', page)
   const { limit = MAX_PAGE_SIZE, cursor } = page

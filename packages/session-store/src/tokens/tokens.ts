@@ -69,8 +69,17 @@ const signature = (id: string, key: KeyObject) => createHmac('sha256', key).upda
 export const issuedAt = (id: string): number | undefined =>
   ID_PATTERN.test(id) ? issueTime(stampOf(id)) : undefined
 
-/** @throws TypeError if there is no secret, a secret is too short, or another option is invalid. */
-export function createTokens(options: TokensOptions): Tokens {
+function noTokens(): never {
+  const use = 'it serves only the stores for express-session and @fastify/session'
+  throw new TypeError(`the store has no tokens (tokens: false): ${use}`)
+}
+
+/**
+ * @param options False: each function throws a TypeError.
+ * @throws TypeError if there is no secret, a secret is too short, or another option is invalid.
+ */
+export function createTokens(options: TokensOptions | false): Tokens {
+  if (options === false) return { issue: noTokens, verify: noTokens, expiresAt: noTokens }
   const {
     secrets,
     lifetimeSeconds = 30 * 24 * 3600,

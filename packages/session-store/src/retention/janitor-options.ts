@@ -1,0 +1,136 @@
+import type { RetentionEvent } from '../diagnostics.ts'
+import { checkFunctions, checkOptions } from '../input.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
+import { checkRange as check } from '../range.ts'
+
+export interface JanitorOptions {
+  /** Maximum number of sessions. The least recently seen end first. Default 10,000,000. */
+  maxSessions?: number
+  /** Idle timeout of sessions. Default: the store's `idleSeconds`. */
+  idleSeconds?: number
+  /**
+   * Pause between two runs, at most a day. Until the next run, a view can still refresh an idle session. Default
+   * 60.
+   */
+  intervalSeconds?: number
+  /** Maximum number of entries that one command removes or changes, 1 to 1,000. Default 100. */
+  batchSize?: number
+  /**
+   * How many items, the most viewed, a rescaling keeps. Default 20,000, as in Redis in Action: far more than
+   * `popularItems` returns, so that new items can rise.
+   */
+  keptItems?: number
+  /**
+   * How often item counts are halved, so that old views count less. All processes share the period, which starts
+   * with the first run ever. `Infinity`: never. Default one day.
+   */
+  rescaleEverySeconds?: number
+  /** How often leftovers are swept, over all processes. `Infinity`: never. Default one day. */
+  sweepEverySeconds?: number
+  /**
+   * Whether a sweep also looks at all keys of the database (SCAN) for leftover views, data and users' lists. Set it
+   * only if no other program uses names like those of the store. Default: true for a store with a `prefix`, else false.
+   */
+  sweepKeys?: boolean
+  /**
+   * How far the clock of this process may differ from that of Redis. Beyond it a run changes nothing and fails: a
+   * clock that is days ahead would end all sessions. At least 1. `Infinity`: the clocks are not compared. Default
+   * 60.
+   */
+  maxClockSkewSeconds?: number
+  /** Lifetime of the lock: how long other processes wait after a working janitor has died. Default 30. */
+  lockSeconds?: number
+  /** Stops the janitor, as `stop()` does. */
+  signal?: AbortSignal
+  /** Called with each event of the diagnostics channel `onetrip:retention`. */
+  onProgress?: (event: RetentionEvent) => void
+}
+
+const optionNames: NamesOf<JanitorOptions> = {
+  maxSessions: true,
+  idleSeconds: true,
+  intervalSeconds: true,
+  batchSize: true,
+  keptItems: true,
+  rescaleEverySeconds: true,
+  sweepEverySeconds: true,
+  sweepKeys: true,
+  maxClockSkewSeconds: true,
+  lockSeconds: true,
+  signal: true,
+  onProgress: true,
+}
+
+/**
+ * Returns the options with their defaults.
+ *
+ * @param store The options of the store that are defaults of its janitors.
+ * @throws TypeError if an option does not exist, has a wrong type or is out of range.
+ */
+export function checkedJanitorOptions(
+  options: JanitorOptions,
+  store: { idleSeconds: number; sweepKeys: boolean },
+) {
+  checkOptions('a janitor', options)
+  checkOptionNames('a janitor', options, optionNames)
+  const {
+    maxSessions = 10_000_000,
+    idleSeconds = store.idleSeconds,
+    intervalSeconds = 60,
+    batchSize = 100,
+    keptItems = 20_000,
+    rescaleEverySeconds = 86_400,
+    sweepEverySeconds = 86_400,
+    sweepKeys = store.sweepKeys,
+    maxClockSkewSeconds = 60,
+    lockSeconds = 30,
+    signal,
+  } = options
+  check('maxSessions', maxSessions, { min: 0, integer: true })
+  check('idleSeconds', idleSeconds, { min: 0 })
+  check('intervalSeconds', intervalSeconds, { min: 0.001, max: 86_400 })
+  check('batchSize', batchSize, { min: 1, max: 1_000, integer: true })
+  check('keptItems', keptItems, { min: 0, integer: true })
+  check('rescaleEverySeconds', rescaleEverySeconds, { min: 0 })
+  check('sweepEverySeconds', sweepEverySeconds, { min: 0 })
+  check('maxClockSkewSeconds', maxClockSkewSeconds, { min: 1 })
+  check('lockSeconds', lockSeconds, { min: 0.1, max: 86_400 })
+  if (typeof sweepKeys !== 'boolean') throw new TypeError('sweepKeys must be true or false')
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError('signal must be an AbortSignal')
+  }
+  if (options.onProgress !== undefined) checkFunctions('the janitor', options, ['onProgress'])
+  return {
+    maxSessions,
+    idleSeconds,
+    intervalSeconds,
+    batchSize,
+    keptItems,
+    rescaleEverySeconds,
+    sweepEverySeconds,
+    sweepKeys,
+    maxClockSkewSeconds,
+    lockSeconds,
+  }
+}
+
+/**
+ * Returns the options of the janitor that a store runs; undefined if it runs none.
+ *
+ * @param janitor The option `janitor` of the store.
+ * @throws TypeError for any other string, and for `false` with an idle timeout.
+ */
+export function ownJanitor(
+  janitor: JanitorOptions | 'elsewhere' | false = {},
+  { idleSeconds }: { idleSeconds: number },
+): JanitorOptions | undefined {
+  if (janitor === 'elsewhere') return undefined
+  if (typeof janitor === 'string') {
+    throw new TypeError(`janitor must be an object, 'elsewhere' or false, not '${janitor}'`)
+  }
+  if (janitor !== false) return janitor
+  if (idleSeconds === Number.POSITIVE_INFINITY) return undefined
+  throw new TypeError(
+    "the option janitor: false needs idleSeconds: Infinity, because a view refreshes an idle session until a janitor ends it; if another process runs the janitor of this data, set janitor: 'elsewhere'",
+  )
+}
