@@ -7,7 +7,7 @@ import Fastify from 'fastify'
 const secret = process.env.SESSION_SECRET ?? '' // 32 characters or more
 const store = createSessionStore({
   url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
-  tokens: { secrets: [secret] },
+  tokens: false, // only tokens of this package need a secret
   idleSeconds: 24 * 3600, // at least the maxAge of the cookie
 })
 await store.ready()

@@ -15,11 +15,7 @@ const client = createClient(
 client.on('error', (error) => console.error(error.message))
 await Promise.all([store.ready(), client.connect()])
 
-// Before the switch: copy all sessions while the old version still runs.
-const copied = await importConnectRedis(store, { send: (command) => client.sendCommand(command) })
-console.log(copied) // { imported: 3, existing: 0, skipped: {} }
-
-// Step 1: the same cookies, the new store. Sessions that are only in connect-redis move on first use.
+// Step 1: the same cookies, the new store. Sessions of connect-redis move on first use.
 const app = express()
 const migrateFrom = new RedisStore({ client })
 app.use(
@@ -46,6 +42,12 @@ app.use(async (req, res, next) => {
 })
 app.get('/me', async (req, res) => res.json(await req.onetrip.check({ data: true })))
 app.use(sessions.errorHandler)
+
+// Run it once with the argument `import` when the last old process has stopped: copies what nobody has used yet.
+if (process.argv.includes('import')) {
+  const send = (command: string[]) => client.sendCommand(command)
+  console.log(await importConnectRedis(store, { send })) // { imported: 3, existing: 0, skipped: {} }
+}
 
 const server = app.listen(Number(process.env.PORT ?? 3000), () => console.log(server.address()))
 process.once('SIGTERM', () => {

@@ -1,36 +1,28 @@
+import './node-version.ts'
 import session from 'express-session'
-import {
-  type AdapterOptions,
-  adapter,
-  answer,
-  type Callback,
-  plain,
-} from './adapters/session-store.ts'
+import { changesSince, cookieChange, type Snapshot, snapshotOf } from './adapters/changes.ts'
+import { type AdapterOptions, adapter, type Callback, plain } from './adapters/session-store.ts'
 import type { SessionStore } from './store-types.ts'
 
 export type { AdapterOptions, OldStore, StoredSession } from './adapters/session-store.ts'
 
 type SessionData = session.SessionData
 
-/** Field → JSON text. */
-type Snapshot = ReadonlyMap<string, string>
-
-const snapshotOf = (fields: Record<string, unknown>): Snapshot =>
-  new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
-
 /**
  * A store for express-session.
  *
  * Saving a loaded session writes only the top-level fields that have changed since it was loaded. So parallel
- * requests lose no changes unless they change the same field (the last one wins). A loaded session is only
- * saved if it still exists: a late `save` does not bring a destroyed session back and reports no error.
+ * requests lose no changes unless they change the same field (the last one wins). The cookie is such a field; its
+ * expiry, which express-session extends in each request, is only written if no other request has changed the cookie.
+ * A loaded session is only saved if it still exists: a late `save` does not bring a destroyed session back and
+ * reports no error.
  *
  * All methods accept a callback; without one they return a promise. `all`, `length`, `ids` and `clear` walk
  * all sessions.
  */
 export class OnetripSessionStore extends session.Store {
   readonly #sessions: ReturnType<typeof adapter>
-  /** For each session object of a request: the fields as they were last loaded or saved. */
+  /** For each session object of a request: what it last loaded or saved. */
   readonly #snapshots = new WeakMap<object, Snapshot>()
 
   /** @throws TypeError unless `store` was created by `createSessionStore`. */
@@ -42,45 +34,47 @@ export class OnetripSessionStore extends session.Store {
   override createSession(
     ...[request, data]: Parameters<session.Store['createSession']>
   ): session.Session & SessionData {
-    const snapshot = snapshotOf(plain(data))
+    const fields = plain(data)
     const loaded = super.createSession(request, data)
-    this.#snapshots.set(loaded, snapshot)
+    this.#snapshots.set(loaded, snapshotOf(fields, plain(loaded.cookie)))
     return loaded
   }
 
   /** The session; null if it has ended or is idle, or its cookie has expired. */
   override get(id: string, callback?: (error: unknown, session?: SessionData | null) => void) {
     const found = this.#sessions.get(id) as Promise<SessionData | null>
-    return answer(found, callback)
+    return this.#sessions.answer(found, callback)
   }
 
   /** Saves the changes of a loaded session; creates or replaces any other. */
   override set(id: string, saved: SessionData, callback?: Callback) {
-    return answer(this.#save(id, saved), callback)
+    return this.#sessions.answer(this.#sessions.saving(this.#save(id, saved)), callback)
   }
 
   async #save(id: string, saved: SessionData): Promise<void> {
     const fields = plain(saved)
-    const now = snapshotOf(fields)
     const before = this.#snapshots.get(saved)
-    if (before === undefined) await this.#sessions.save(id, fields, 'put')
-    else {
-      const changes: Record<string, unknown> = { cookie: fields.cookie }
-      for (const [name, json] of now) if (before.get(name) !== json) changes[name] = fields[name]
-      for (const name of before.keys()) if (!now.has(name)) changes[name] = undefined
-      await this.#sessions.save(id, changes, 'patch')
-    }
-    this.#snapshots.set(saved, now)
+    if (before === undefined) await this.#sessions.put(id, fields)
+    else await this.#sessions.patch(id, fields, changesSince(before, fields))
+    this.#snapshots.set(saved, snapshotOf(fields))
   }
 
   /** Restarts the idle timeout and stores the expiry of the cookie. */
   override touch(id: string, touched: SessionData, callback?: Callback) {
-    return answer(this.#sessions.touch(id, touched), callback)
+    return this.#sessions.answer(this.#sessions.saving(this.#touch(id, touched)), callback)
   }
 
-  /** Ends the session. No request can create it again for five minutes. */
+  async #touch(id: string, touched: SessionData): Promise<void> {
+    const before = this.#snapshots.get(touched)
+    if (before === undefined) return await this.#sessions.touch(id, touched)
+    const cookie = plain(touched.cookie)
+    await this.#sessions.patch(id, { cookie }, cookieChange(before, cookie))
+    this.#snapshots.set(touched, { ...before, stored: cookie, cookie })
+  }
+
+  /** Ends the session. No request can create it again for five minutes; with `migrateFrom`, for `idleSeconds`. */
   override destroy(id: string, callback?: Callback) {
-    return answer(this.#sessions.destroy(id), callback)
+    return this.#sessions.answer(this.#sessions.destroy(id), callback)
   }
 
   /** All sessions, each with its `id`. */
@@ -88,18 +82,18 @@ export class OnetripSessionStore extends session.Store {
     const all = this.#sessions.all() as Promise<unknown[]> as Promise<
       (SessionData & { id: string })[]
     >
-    return answer(all, callback)
+    return this.#sessions.answer(all, callback)
   }
 
   override length(callback?: (error: unknown, length?: number) => void) {
-    return answer(
+    return this.#sessions.answer(
       this.#sessions.all().then((all) => all.length),
       callback,
     )
   }
 
   ids(callback?: (error: unknown, ids?: string[]) => void) {
-    return answer(
+    return this.#sessions.answer(
       this.#sessions.all().then((all) => all.map(({ id }) => id)),
       callback,
     )
@@ -107,7 +101,7 @@ export class OnetripSessionStore extends session.Store {
 
   /** Ends all sessions of express-session and @fastify/session, but not those of tokens. */
   override clear(callback?: Callback) {
-    return answer(this.#sessions.clear(), callback)
+    return this.#sessions.answer(this.#sessions.clear(), callback)
   }
 }
 

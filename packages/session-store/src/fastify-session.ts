@@ -1,7 +1,7 @@
+import './node-version.ts'
 import {
   type AdapterOptions,
   adapter,
-  answer,
   type Callback,
   type StoredSession,
 } from './adapters/session-store.ts'
@@ -30,36 +30,36 @@ export function fastifySessionStore(
     /** The session; null if it has ended or is idle, or its cookie has expired. */
     // biome-ignore lint/suspicious/noExplicitAny: the application declares what a session holds
     get: (id: string, callback?: (error: unknown, session?: any) => void) =>
-      answer(sessions.get(id), callback),
+      sessions.answer(sessions.get(id), callback),
 
     /** Creates or replaces the session, unless it was destroyed within the last five minutes. */
     set: (id: string, session: object, callback?: Callback) =>
-      answer(sessions.put(id, session), callback),
+      sessions.answer(sessions.saving(sessions.put(id, session)), callback),
 
     /** Restarts the idle timeout and stores the expiry of the cookie. */
     touch: (id: string, session: object, callback?: Callback) =>
-      answer(sessions.touch(id, session), callback),
+      sessions.answer(sessions.saving(sessions.touch(id, session)), callback),
 
-    /** Ends the session. No request can create it again for five minutes. */
-    destroy: (id: string, callback?: Callback) => answer(sessions.destroy(id), callback),
+    /** Ends the session. No request can create it again for five minutes; with `migrateFrom`, for `idleSeconds`. */
+    destroy: (id: string, callback?: Callback) => sessions.answer(sessions.destroy(id), callback),
 
     /** All sessions, each with its `id`. */
     all: (callback?: (error: unknown, sessions?: (StoredSession & { id: string })[]) => void) =>
-      answer(sessions.all(), callback),
+      sessions.answer(sessions.all(), callback),
 
     length: (callback?: (error: unknown, length?: number) => void) =>
-      answer(
+      sessions.answer(
         sessions.all().then((all) => all.length),
         callback,
       ),
 
     ids: (callback?: (error: unknown, ids?: string[]) => void) =>
-      answer(
+      sessions.answer(
         sessions.all().then((all) => all.map(({ id }) => id)),
         callback,
       ),
 
     /** Ends all sessions of express-session and @fastify/session, but not those of tokens. */
-    clear: (callback?: Callback) => answer(sessions.clear(), callback),
+    clear: (callback?: Callback) => sessions.answer(sessions.clear(), callback),
   }
 }

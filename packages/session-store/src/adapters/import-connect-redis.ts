@@ -6,9 +6,9 @@ import { expiryOf } from './session-store.ts'
 
 /** What an import has done so far. */
 export interface ImportProgress {
-  /** Sessions written to the store. */
+  /** Sessions written to the store, also over the copies of an earlier run that nobody has used. */
   imported: number
-  /** Sessions that the store already had, from an earlier run or from a request. */
+  /** Sessions that requests have written to the store. */
   existing: number
   /** Reason → number of keys skipped. */
   skipped: Record<string, number>
@@ -34,10 +34,15 @@ type Outcome = 'imported' | 'existing' | { skipped: string }
 
 /**
  * Copies the sessions of connect-redis, so that the same cookies work with `expressSessionStore` or
- * `fastifySessionStore`. Does not change the old keys or sessions that the store already has, so you can call
- * it again after a failure. With a Redis Cluster, call it once for each primary.
+ * `fastifySessionStore`. Does not change the old keys or sessions that requests have written to the store, so you can
+ * call it again after a failure. With a Redis Cluster, call it once for each primary.
  *
- * A session keeps its remaining lifetime, but at most the store's `idleSeconds`.
+ * With `migrateFrom`, the old key stays valid until a request uses the copy: then its state replaces the copy, and if
+ * the key is gone, the copy ends. Without `migrateFrom`, stop all processes that use connect-redis first: what they
+ * change after the import is lost, and sessions that they end stay valid.
+ *
+ * A session keeps its remaining lifetime, but at most the store's `idleSeconds`. With `idleSeconds: Infinity` only
+ * the expiry of its cookie ends it. Once it has ended, the old key cannot bring it back.
  *
  * @throws StoreError from the store; errors of `send`. Sessions that cannot be imported are skipped.
  */
@@ -95,9 +100,9 @@ async function importOne(
   if (session === undefined) return { skipped: 'not JSON' }
   if (!isObject(session) || !isObject(session.cookie)) return { skipped: 'not a session' }
   if (expiryOf(session) <= Date.now()) return { skipped: 'expired' }
-  const leftMs = ttlMs === NO_EXPIRY ? undefined : ttlMs
+  const left = ttlMs === NO_EXPIRY ? {} : { leftMs: ttlMs, blockedMs: Math.max(1, ttlMs) }
   try {
-    const added = await external.add(id, session, leftMs)
+    const added = await external.add(id, session, { ...left, isCopy: true })
     if (added === 'ended') return { skipped: 'destroyed' }
     return added === 'added' ? 'imported' : 'existing'
   } catch (error) {

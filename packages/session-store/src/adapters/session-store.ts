@@ -1,11 +1,14 @@
+import type { SessionData } from '../data/data.ts'
 import type { ExternalSessions } from '../data/external-sessions.ts'
 import { publishWarning } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import type { SessionStore } from '../store-types.ts'
+import type { Changes } from './changes.ts'
+import { limitedWarnings } from './warnings.ts'
 
 /** A session as express-session and @fastify/session store it: JSON, including the cookie's attributes. */
-export type StoredSession = { cookie?: { expires?: unknown } } & Record<string, unknown>
+export type StoredSession = { cookie?: { expires?: unknown } | undefined } & Record<string, unknown>
 
 /** Called once, asynchronously. */
 export type Callback<Result = void> = (error?: unknown, result?: Result) => void
@@ -18,16 +21,17 @@ export interface OldStore {
 
 export interface AdapterOptions {
   /**
-   * Moves sessions from this store when they are first read: writes them to the new store, then destroys them
-   * in the old one. Destroying a session destroys it in both. A session beyond the store's `dataLimits` stays in
-   * the old store, and its user gets a new session.
+   * Moves sessions from this store when they are first read: writes them to the new store, then destroys them in the
+   * old one. Until then the old store decides, also on copies by `importConnectRedis`: a copy ends if the old store
+   * does not have the session. Destroying a session destroys it in both, and blocks its id for `idleSeconds`. A session
+   * that the store cannot take (one beyond `dataLimits`) stays in the old store, and its user gets a new session.
    */
   migrateFrom?: OldStore
 }
 
 const optionNames: NamesOf<AdapterOptions> = { migrateFrom: true }
 
-/** The functions that both adapters share. They return promises and take no callbacks. */
+/** The functions that both adapters share. They return promises; `answer` serves callbacks. */
 export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterOptions = {}) {
   const sessions = store?.external
   if (typeof sessions?.put !== 'function') {
@@ -35,54 +39,67 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
   }
   checkOptionNames('the session store of a framework', options, optionNames)
   const { migrateFrom } = options
+  const warn = limitedWarnings()
   let warned = false
   let warnedOfUnmovable = false
 
   async function get(id: string): Promise<StoredSession | null> {
-    const found = await read(sessions, id)
-    if (found !== undefined || migrateFrom === undefined) return found ?? null
-    const old = await new Promise<unknown>((resolve, reject) => {
-      migrateFrom.get(id, (error, session) => (error ? reject(error) : resolve(session)))
-    })
-    if (old) await move(id, old)
-    // Not `old`: another request may have moved and changed the session meanwhile.
-    return (await read(sessions, id)) ?? null
+    let found = await read(sessions, id)
+    if (migrateFrom === undefined) return found?.fields ?? null
+    // The old store decides on a session that is missing here, or that is a copy by an import (version 0). The loop
+    // asks twice only if an import adds the session in between.
+    for (let asked = false; found ? found.version === 0 : !asked; asked = true) {
+      const old = await resultOf((callback) => migrateFrom.get(id, callback))
+      if (old && !(await move(id, old))) return null
+      if (!old && found) await sessions.endCopy(id)
+      // Not `old`: another request may have moved and changed the session meanwhile.
+      found = await read(sessions, id)
+    }
+    return found?.fields ?? null
   }
 
-  /** An old session that the store cannot take, such as one beyond `dataLimits`, stays where it is. */
-  async function move(id: string, old: unknown): Promise<void> {
+  /**
+   * Moves a session from the old store. Returns false, and leaves it there, if the store cannot take it, such as one
+   * beyond `dataLimits`.
+   *
+   * `add` blocks the id for as long as the old session may exist. So if this process ends before `destroyOld`, the old
+   * session comes back neither instead of the new one nor after its end.
+   */
+  async function move(id: string, old: unknown): Promise<boolean> {
     try {
       const added = await sessions.add(id, plain(old))
       if (added !== 'exists') await destroyOld(id)
+      if (added === 'added') await sessions.limitBlock(id, sessions.idleSeconds)
+      return true
     } catch (error) {
       if (!(error instanceof StoreError && error.code === 'ONETRIP_INVALID_INPUT')) throw error
       // Throwing it would fail every request with this cookie, even that of the login page.
       warnOfUnmovable(error)
+      return false
     }
   }
 
   async function destroyOld(id: string): Promise<void> {
     if (migrateFrom === undefined) return
-    await new Promise<void>((resolve, reject) => {
-      migrateFrom.destroy(id, (error) => (error ? reject(error) : resolve()))
-    })
+    await resultOf((callback) => migrateFrom.destroy(id, callback))
   }
 
   async function destroy(id: string): Promise<void> {
-    await sessions.end(id)
+    // An old process that has loaded the session may save it late, and so bring it back in the old store.
+    await sessions.end(id, migrateFrom && sessions.idleSeconds)
     await destroyOld(id)
   }
 
   /** Writes the session, or destroys it if its cookie has expired. */
   async function save(
     id: string,
-    fields: Record<string, unknown>,
-    write: 'put' | 'patch',
+    session: StoredSession,
+    write: () => Promise<unknown>,
   ): Promise<void> {
-    const expires = expiryOf(fields)
+    const expires = expiryOf(session)
     if (expires <= Date.now()) return await destroy(id)
     warnIfOutlived(expires)
-    await sessions[write](id, fields)
+    await write()
   }
 
   function warnIfOutlived(expires: number): void {
@@ -113,21 +130,87 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
     return found
   }
 
+  /** An error of the callback must become neither an uncaught exception nor a rejection: both end the process. */
+  async function call<Args extends unknown[]>(callback: (...args: Args) => unknown, ...args: Args) {
+    try {
+      await callback(...args)
+    } catch (error) {
+      warn('callback', {
+        code: 'ONETRIP_CALLBACK_FAILED',
+        message: `a callback of the session store threw ${nameOf(error)}; its request may have no response`,
+        error,
+      })
+    }
+  }
+
   return {
     get,
-    save,
-    put: async (id: string, session: unknown) => await save(id, plain(session), 'put'),
     destroy,
     all,
 
+    async put(id: string, session: unknown): Promise<void> {
+      const fields = plain(session)
+      await save(id, fields, () => sessions.put(id, fields))
+    },
+
+    /** Writes the changes of a loaded session. Does not bring back an ended session. */
+    async patch(id: string, session: StoredSession, { fields, swap }: Changes): Promise<void> {
+      await save(id, session, () => sessions.patch(id, fields, swap))
+    },
+
     /** Restarts the idle timeout and stores the expiry of the cookie. Does not bring back an ended session. */
     async touch(id: string, session: unknown): Promise<void> {
-      const { cookie } = plain(session)
-      await save(id, { cookie }, 'patch')
+      const { cookie } = plain(session) as StoredSession
+      await save(id, { cookie }, () => sessions.patch(id, { cookie }))
     },
 
     async clear(): Promise<void> {
       for await (const { id } of sessions.walk()) await destroy(id)
+    },
+
+    /**
+     * Warns if a save fails. Many applications have no handler for its error: express-session reports it after it
+     * has sent the response.
+     */
+    async saving<Result>(save: Promise<Result>): Promise<Result> {
+      try {
+        return await save
+      } catch (error) {
+        const reason = error instanceof StoreError ? error.message : nameOf(error)
+        warn(`save: ${nameOf(error)}`, {
+          code: 'ONETRIP_SESSION_NOT_SAVED',
+          message: `a session could not be saved: ${reason}`,
+        })
+        throw error
+      }
+    },
+
+    /**
+     * Passes the result to the callback if there is one, else returns the promise. What the callback throws is
+     * published as a warning; the callback is not called again.
+     *
+     * express-session drops the promise if the application passes no callback, as in `req.session.destroy()`: an
+     * error must not become an unhandled rejection, which ends the process. A caller that awaits the promise still
+     * gets it.
+     */
+    answer<Result>(
+      promise: Promise<Result>,
+      callback: ((error: unknown, result?: Result) => void) | undefined,
+    ): Promise<Result | undefined> {
+      if (callback === undefined) {
+        promise.catch(() => undefined)
+        return promise
+      }
+      return promise.then(
+        async (result) => {
+          await call(callback, null, result)
+          return result
+        },
+        async (error: unknown) => {
+          await call(callback, error)
+          return undefined
+        },
+      )
     },
   }
 }
@@ -136,10 +219,22 @@ export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterO
 export const plain = (session: unknown): Record<string, unknown> =>
   JSON.parse(JSON.stringify(session))
 
-async function read(sessions: ExternalSessions, id: string): Promise<StoredSession | undefined> {
-  const fields = (await sessions.read(id))?.fields
-  return fields && expiryOf(fields) > Date.now() ? fields : undefined
+/** What the old store passes to a callback. Rejects with its error, also if it returns a rejected promise. */
+const resultOf = (call: (callback: (error: unknown, result?: unknown) => void) => unknown) =>
+  new Promise<unknown>((resolve, reject) => {
+    const returned = call((error, result) => (error ? reject(error) : resolve(result)))
+    Promise.resolve(returned).catch(reject)
+  })
+
+async function read(sessions: ExternalSessions, id: string): Promise<SessionData | undefined> {
+  let found = await sessions.read(id)
+  // Another request created the session between two commands of the read.
+  if (found && isEmpty(found)) found = await sessions.read(id)
+  return found && !isEmpty(found) && expiryOf(found.fields) > Date.now() ? found : undefined
 }
+
+const isEmpty = ({ version, fields }: SessionData) =>
+  version === 0 && Object.keys(fields).length === 0
 
 /** When the cookie expires, in milliseconds since 1970; `Infinity` if it has no expiry. */
 export function expiryOf({ cookie }: StoredSession): number {
@@ -148,29 +243,8 @@ export function expiryOf({ cookie }: StoredSession): number {
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time
 }
 
-/**
- * Passes the result to the callback if there is one, else returns the promise. The callback runs in
- * `process.nextTick`, so that an error it throws does not reject the promise of the store.
- *
- * express-session drops the promise if the application passes no callback, as in `req.session.destroy()`: an error
- * must not become an unhandled rejection, which ends the process. A caller that awaits the promise still gets it.
- */
-export function answer<Result>(
-  promise: Promise<Result>,
-  callback: ((error: unknown, result?: Result) => void) | undefined,
-): Promise<Result | undefined> {
-  if (callback === undefined) {
-    promise.catch(() => undefined)
-    return promise
-  }
-  return promise.then(
-    (result) => {
-      process.nextTick(callback, null, result)
-      return result
-    },
-    (error: unknown) => {
-      process.nextTick(callback, error)
-      return undefined
-    },
-  )
+/** A short name of an error without its message, which may contain data of the application. */
+function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  return 'code' in error ? `${error.name} ${error.code}` : error.name
 }

@@ -162,8 +162,10 @@ describe.each(adapters)('%s', (_, adapt) => {
     })
   })
 
-  test('data that cannot be stored is an error, by promise and by callback', async () => {
-    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+  test('data that cannot be stored is an error, by promise and by callback, and a warning', async () => {
+    const warnings = warningsOfThisTest()
+    const dataLimits = { fieldBytes: 16_384 }
+    const adapter = adapt(await server.storeForThisTest(new Clock(), { ...options, dataLimits }))
     const cyclic: Record<string, unknown> = { cookie: {} }
     cyclic.self = cyclic
     await expect(adapter.set('one', cyclic)).rejects.toThrow(TypeError)
@@ -181,6 +183,23 @@ describe.each(adapters)('%s', (_, adapt) => {
     }
     await expect(adapter.get('')).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
     expect(await adapter.length()).toBe(0)
+    const code = 'ONETRIP_SESSION_NOT_SAVED'
+    const tooLarge = 'data field "text" has 20002 bytes as JSON; at most 16384 are allowed'
+    expect(warnings).toEqual([
+      { code, message: 'a session could not be saved: TypeError' },
+      { code, message: `a session could not be saved: ${tooLarge}` },
+    ])
+    await expect(adapter.touch('', { cookie: {} })).rejects.toThrow('id must have')
+    expect(warnings).toHaveLength(2) // one a minute for each code of an error
+  })
+
+  test('stores a large session and names that express-session allows', async () => {
+    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+    const names = ['', 'n'.repeat(200), 'a\nb', '\0', '\ud800']
+    const odd = Object.fromEntries(names.map((name) => [name, name]))
+    const saved = { cookie: { originalMaxAge: null }, cart: 'x'.repeat(1_000_000), ...odd }
+    await adapter.set('one', saved)
+    expect(await adapter.get('one')).toEqual(saved)
   })
 
   test('stores the same JSON values as connect-redis', async () => {
@@ -188,6 +207,14 @@ describe.each(adapters)('%s', (_, adapt) => {
     const odd = { cookie: {}, none: undefined, list: [undefined, Number.NaN], at: new Date(0) }
     await adapter.set('one', odd)
     expect(await adapter.get('one')).toEqual(JSON.parse(JSON.stringify(odd)))
+  })
+
+  test('a session that is created between the commands of a read is not without data', async () => {
+    const { keys } = options
+    const adapter = adapt(await server.storeForThisTest(new Clock(), options))
+    await adapter.set('one', { cookie: {} })
+    await server.redis.del(keys.data('ext:one'))
+    expect(await adapter.get('one')).toBe(null)
   })
 
   test('refuses anything but a store of createSessionStore', () => {

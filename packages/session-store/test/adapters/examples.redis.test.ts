@@ -14,11 +14,11 @@ const sign = (id: string) =>
   `${id}.${createHmac('sha256', SECRET).update(id).digest('base64').replace(/=+$/, '')}`
 
 /** Starts an example as a process. `ask` sends requests and stores cookies as a browser does. */
-async function example(file: string, socket: string) {
+async function example(file: string, socket: string, ...args: string[]) {
   const program = await startProgram({
     name: file,
     command: process.execPath,
-    args: [fileURLToPath(new URL(`../../examples/${file}`, import.meta.url))],
+    args: [fileURLToPath(new URL(`../../examples/${file}`, import.meta.url)), ...args],
     env: {
       ...process.env,
       PORT: '0',
@@ -67,17 +67,24 @@ test('examples/migrate.ts moves a session of connect-redis to a token', async ()
   const data = { cookie: new session.Cookie(), user: 'ada', cart: ['book'] }
   for (const id of ['one', 'two', 'three']) await old.set(id, data)
 
-  const { program, lines, cookies, ask } = await example('migrate.ts', redis.socket)
-  expect(lines).toContain('{ imported: 3, existing: 0, skipped: {} }')
-  await old.set('late', data) // by a process of the previous version
-  for (const id of ['one', 'late']) {
+  const me = { user: 'ada', data: { fields: { cart: ['book'] } } }
+  const checkMove = async ({ cookies, ask }: Awaited<ReturnType<typeof example>>, id: string) => {
     cookies.clear()
     cookies.set('connect.sid', encodeURIComponent(`s:${sign(id)}`))
-    const me = { user: 'ada', data: { fields: { cart: ['book'] } } }
     expect(await ask('GET', '/me')).toMatchObject({ status: 200, body: me })
     expect([...cookies.keys()]).toEqual([expect.stringContaining('onetrip')])
     expect(await ask('GET', '/me')).toMatchObject({ status: 200, body: me })
     expect(await old.get(id)).toBe(null)
   }
-  expect(await program.stop()).toEqual({ code: 0, signal: null })
+  const deployed = await example('migrate.ts', redis.socket)
+  await checkMove(deployed, 'one')
+  await old.set('late', data) // by a process of the previous version
+  await checkMove(deployed, 'late')
+
+  const importing = await example('migrate.ts', redis.socket, 'import')
+  expect(importing.lines).toContain('{ imported: 2, existing: 0, skipped: {} }')
+  await checkMove(importing, 'two')
+  for (const { program } of [deployed, importing]) {
+    expect(await program.stop()).toEqual({ code: 0, signal: null })
+  }
 })

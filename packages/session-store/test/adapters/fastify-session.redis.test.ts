@@ -1,17 +1,47 @@
+import { createRequire } from 'node:module'
 import cookie from '@fastify/cookie'
 import session from '@fastify/session'
 import Fastify, { type FastifyRequest } from 'fastify'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { fastifySessionStore } from '../../src/fastify-session.ts'
+import type { SessionStoreOptions } from '../../src/index.ts'
 import { Clock, retentionServer } from '../retention-fixture.ts'
+import { fatalErrorsOfThisTest, warningsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 
 type Session = session.FastifySessionObject & Record<string, unknown>
 const sessionOf = (request: FastifyRequest) => request.session as unknown as Session
 
-async function applicationForThisTest() {
-  const store = await server.storeForThisTest(new Clock())
+const require = createRequire(import.meta.url)
+
+/** The tested versions of Fastify, with those of its plugins. */
+const versions: [version: string, Frameworks][] = [
+  ['Fastify 5', { Fastify, cookie, session, regenerateDestroys: true }],
+  [
+    'Fastify 4',
+    {
+      Fastify: require('fastify-4'),
+      cookie: require('fastify-cookie-9'),
+      session: require('fastify-session-10'),
+      regenerateDestroys: false,
+    },
+  ],
+]
+
+interface Frameworks {
+  Fastify: typeof Fastify
+  cookie: typeof cookie
+  session: typeof session
+  /** Whether `regenerate` destroys the session that it replaces. */
+  regenerateDestroys: boolean
+}
+
+async function applicationOf(
+  { Fastify, cookie, session }: Frameworks,
+  options: Partial<SessionStoreOptions> = {},
+) {
+  const store = await server.storeForThisTest(new Clock(), options)
   const adapter = fastifySessionStore(store)
   const app = Fastify()
   onTestFinished(() => app.close())
@@ -42,6 +72,11 @@ async function applicationForThisTest() {
     await sessionOf(request).destroy()
     return {}
   })
+  // Without return: Fastify sends again while the session is saved, and the second send throws.
+  app.post('/unreturned', async (request, reply) => {
+    Object.assign(sessionOf(request), { seen: true })
+    reply.send({ id: sessionOf(request).sessionId })
+  })
   let jar = ''
   const ask = async (url: string, payload: object = {}) => {
     const response = await app.inject({ method: 'POST', url, payload, headers: { cookie: jar } })
@@ -50,40 +85,75 @@ async function applicationForThisTest() {
     if (given) jar = `${given.name}=${encodeURIComponent(given.value)}`
     return response.json()
   }
-  return { adapter, ask, arrived: arrived.promise, release: go.resolve }
+  return { app, adapter, ask, arrived: arrived.promise, release: go.resolve }
 }
 
-test('a session is kept, regenerated and destroyed', async () => {
-  const { adapter, ask } = await applicationForThisTest()
-  const { id } = await ask('/set', { user: 'ada' })
-  expect(await ask('/set', { cart: ['book'] })).toEqual({ id })
-  expect(await adapter.get(id)).toMatchObject({ user: 'ada', cart: ['book'] })
-  const next = await ask('/regenerate')
-  expect(next).toMatchObject({ user: 'ada' })
-  expect(await adapter.ids()).toEqual([next.id])
-  await ask('/destroy')
-  expect(await adapter.length()).toBe(0)
-})
+describe.each(versions)('%s', (_, frameworks) => {
+  const applicationForThisTest = (options?: Partial<SessionStoreOptions>) =>
+    applicationOf(frameworks, options)
 
-test('a late save does not bring a destroyed session back', async () => {
-  const { adapter, ask, arrived, release } = await applicationForThisTest()
-  const { id } = await ask('/set', { user: 'ada' })
-  const late = ask('/slow', { cart: ['book'] })
-  await arrived
-  await ask('/destroy')
-  release()
-  await late
-  expect(await adapter.get(id)).toBe(null)
-})
+  test('a session is kept, regenerated and destroyed', async () => {
+    const { adapter, ask } = await applicationForThisTest()
+    const { id } = await ask('/set', { user: 'ada' })
+    expect(await ask('/set', { cart: ['book'] })).toEqual({ id })
+    expect(await adapter.get(id)).toMatchObject({ user: 'ada', cart: ['book'] })
+    const next = await ask('/regenerate')
+    expect(next).toMatchObject({ user: 'ada' })
+    expect(await adapter.get(next.id)).toMatchObject({ user: 'ada' })
+    expect((await adapter.get(id)) === null).toBe(frameworks.regenerateDestroys)
+    await ask('/destroy')
+    expect(await adapter.get(next.id)).toBe(null)
+  })
 
-test('of parallel requests, the last save wins for the whole session', async () => {
-  const { adapter, ask, arrived, release } = await applicationForThisTest()
-  const { id } = await ask('/set', { user: 'ada' })
-  const late = ask('/slow', { cart: ['book'] })
-  await arrived
-  await ask('/set', { theme: 'dark' })
-  release()
-  await late
-  expect(await adapter.get(id)).not.toHaveProperty('theme')
-  expect(await adapter.get(id)).toMatchObject({ user: 'ada', cart: ['book'] })
+  test('a late save does not bring a destroyed session back', async () => {
+    const { adapter, ask, arrived, release } = await applicationForThisTest()
+    const { id } = await ask('/set', { user: 'ada' })
+    const late = ask('/slow', { cart: ['book'] })
+    await arrived
+    await ask('/destroy')
+    release()
+    await late
+    expect(await adapter.get(id)).toBe(null)
+  })
+
+  test('of parallel requests, the last save wins for the whole session', async () => {
+    const { adapter, ask, arrived, release } = await applicationForThisTest()
+    const { id } = await ask('/set', { user: 'ada' })
+    const late = ask('/slow', { cart: ['book'] })
+    await arrived
+    await ask('/set', { theme: 'dark' })
+    release()
+    await late
+    expect(await adapter.get(id)).not.toHaveProperty('theme')
+    expect(await adapter.get(id)).toMatchObject({ user: 'ada', cart: ['book'] })
+  })
+
+  test('an error that a callback throws is a warning, and the process goes on', async () => {
+    const fatal = fatalErrorsOfThisTest()
+    const warnings = warningsOfThisTest()
+    const { adapter, ask } = await applicationForThisTest()
+    const { id } = await ask('/unreturned')
+    await expect.poll(() => warnings.length + fatal.length).toBeGreaterThan(0)
+    expect(fatal).toEqual([])
+    expect(warnings).toEqual([
+      {
+        code: 'ONETRIP_CALLBACK_FAILED',
+        message: expect.stringContaining('ERR_HTTP_HEADERS_SENT'),
+        error: expect.objectContaining({ code: 'ERR_HTTP_HEADERS_SENT' }),
+      },
+    ])
+    expect(await adapter.get(id)).toMatchObject({ seen: true })
+  })
+
+  test('a save that fails is a warning, and the response has its status', async () => {
+    const warnings = warningsOfThisTest()
+    const { app } = await applicationForThisTest({ dataLimits: { fieldBytes: 1_000 } })
+    const payload = { cart: 'x'.repeat(1_000) }
+    const response = await app.inject({ method: 'POST', url: '/set', payload })
+    expect(response.statusCode).toBe(400)
+    expect(response.cookies).toEqual([])
+    expect(warnings).toEqual([
+      { code: 'ONETRIP_SESSION_NOT_SAVED', message: expect.stringContaining('data field "cart"') },
+    ])
+  })
 })
