@@ -2,10 +2,9 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { OLDEST_NODE } from './src/node-version.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-
-const NODE = '>=22.12'
 
 rmSync(here('dist'), { recursive: true, force: true })
 const tsc = here('../../node_modules/.bin/tsc')
@@ -30,9 +29,9 @@ writeFileSync(
       description,
       license,
       type,
-      engines: { node: NODE },
+      engines: { node: `>=${OLDEST_NODE}` },
       exports: Object.fromEntries(Object.entries(source.exports).map(built)),
-      sideEffects: false,
+      sideEffects: ['./node-version.js'],
       dependencies,
       peerDependencies,
       peerDependenciesMeta,

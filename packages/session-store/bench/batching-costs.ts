@@ -17,7 +17,7 @@ const newStore = () =>
   createSessionStore({
     url: `unix://${socket}`,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
-    janitor: false,
+    janitor: 'elsewhere',
     maxSessionsPerUser: Number.POSITIVE_INFINITY,
   })
 const store = newStore()

@@ -1,27 +1,20 @@
+import './node-version.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LoginOptions } from './store-options.ts'
 import type { NewSession, SessionStore } from './store-types.ts'
-import { errorBody, errorHeaders, isSessionError } from './web/errors.ts'
-import {
-  type LoggedIn,
-  openWeb,
-  type RequestSession,
-  type StoreChoice,
-  type Web,
-  type WebOptions,
-  WebSession,
-} from './web/sessions.ts'
+import { errorBody, errorHeaders, isAnswerable } from './web/errors.ts'
+import { openWeb, type StoreChoice, type Web, type WebOptions } from './web/options.ts'
+import { type LoggedIn, type RequestSession, type WebResponse, WebSession } from './web/sessions.ts'
 
-export type { CookieOptions } from './web/cookie.ts'
+export type { CookieOptions, CookiePlace } from './web/cookie.ts'
 export {
   type CodedError,
   type ErrorBody,
   errorBody,
   errorHeaders,
-  SessionRequestError,
-  type SessionRequestErrorCode,
 } from './web/errors.ts'
-export type { LoggedIn, RequestSession, StoreChoice, WebOptions } from './web/sessions.ts'
+export type { StoreChoice, WebOptions } from './web/options.ts'
+export type { LoggedIn, RequestSession } from './web/sessions.ts'
 
 /** The session of one request, with functions that also set or remove the cookie of the response. */
 export interface ExpressSession extends RequestSession {
@@ -30,20 +23,23 @@ export interface ExpressSession extends RequestSession {
    * guest session, by cookie or bearer token, the new session takes over its views and data. Ends the
    * session of the request's cookie, but not a user's session of a bearer token.
    *
-   * @throws SessionRequestError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
+   * @throws StoreError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
    *   errors of the store's `login`.
    */
   login(user: string, options?: LoginOptions): Promise<LoggedIn>
   /**
-   * Starts a session without a user and sets the cookie. A later login takes over its views and data.
+   * Starts a session without a user and sets the cookie. A later login takes over its views and data. Ends
+   * the session of the request's cookie, and takes over nothing from it.
    *
    * @throws As `login`.
    */
   loginGuest(): Promise<NewSession>
   /**
-   * Ends the session of the request and removes its cookie. Returns false if there was no session.
+   * Ends the session of the request and removes its cookie, if it has one. Returns false if there was no
+   * session: the request has no token, or one that is invalid or expired, or the session has ended.
    *
-   * @throws The errors of reading `token` and of the store's `logout`.
+   * @throws StoreError `ONETRIP_CROSS_SITE`, unless the token is a bearer token; if Redis does not answer, the
+   *   errors of the store's `logout`. The cookie then stays, so that the client can retry.
    */
   logout(): Promise<boolean>
   /** Removes the cookie. The session continues. */
@@ -66,34 +62,42 @@ export interface ExpressSessions {
   readonly store: SessionStore
   /** Adds `req.onetrip` to each request. Use it before the routes. */
   middleware(request: Request, response: ServerResponse, next: Next): void
-  /** Responds to errors of the store and of `req.onetrip`; passes on all others. Use it after the routes. */
+  /**
+   * Responds to errors of the store and of `req.onetrip`. Passes on all others, and `ONETRIP_WRONG_TYPE`, which is
+   * a mistake of the application. Use it after the routes.
+   */
   errorHandler(error: unknown, request: Request, response: ServerResponse, next: Next): void
   /** Closes the store, unless you passed your own. Call it after the server has closed. */
   close(): Promise<void>
 }
 
 class ResponseSession extends WebSession implements ExpressSession {
-  readonly #setCookie: (header: string) => void
+  readonly #response: WebResponse
 
   constructor(web: Web, request: Request, response: ServerResponse) {
     super(web, request)
-    this.#setCookie = (header) => void response.appendHeader('set-cookie', header)
+    this.#response = {
+      get sent() {
+        return response.headersSent
+      },
+      setCookie: (header) => void response.appendHeader('set-cookie', header),
+    }
   }
 
   override login(user: string, options?: LoginOptions): Promise<LoggedIn> {
-    return super.login(user, options, this.#setCookie)
+    return super.login(user, options, this.#response)
   }
 
   override loginGuest(): Promise<NewSession> {
-    return super.loginGuest(this.#setCookie)
+    return super.loginGuest(this.#response)
   }
 
   override logout(): Promise<boolean> {
-    return super.logout(this.#setCookie)
+    return super.logout(this.#response)
   }
 
   override clearCookie(): void {
-    super.clearCookie(this.#setCookie)
+    super.clearCookie(this.#response)
   }
 }
 
@@ -118,10 +122,13 @@ export async function expressSessions(options: WebOptions & StoreChoice): Promis
     },
 
     errorHandler(error, _request, response, next) {
-      if (!isSessionError(error) || response.headersSent) return next(error)
+      if (!isAnswerable(error) || response.headersSent) return next(error)
       const body = Buffer.from(JSON.stringify(errorBody(error)))
+      const { 'set-cookie': cookies = [], ...headers } = errorHeaders(error)
+      // Adds to the cookies of the application; writeHead would replace them.
+      for (const cookie of [cookies].flat()) response.appendHeader('set-cookie', cookie)
       response.writeHead(error.statusCode, {
-        ...errorHeaders(error),
+        ...headers,
         'content-type': 'application/json; charset=utf-8',
         'content-length': body.length,
       })

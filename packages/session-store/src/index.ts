@@ -1,3 +1,5 @@
+import './node-version.ts'
+
 export {
   type ImportOptions,
   type ImportProgress,
@@ -14,8 +16,8 @@ export {
 export { type CommandStats, commandStats, parseInfo } from './connections/redis-info.ts'
 export { parseRedisUrl, type RedisAddress, redisAddress } from './connections/redis-url.ts'
 export type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
-export type { DataLimits } from './data/data-fields.ts'
-export type { ExternalSession, ExternalSessions } from './data/external-sessions.ts'
+export type { DataLimits, SwappedField } from './data/data-fields.ts'
+export type { AddOptions, ExternalSession, ExternalSessions } from './data/external-sessions.ts'
 export {
   type BatchTrace,
   batchChannel,
@@ -35,7 +37,7 @@ export {
   updateChannel,
   warningChannel,
 } from './diagnostics.ts'
-export { StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
+export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export {
   articleKeys,
@@ -56,7 +58,8 @@ export {
 export { type MigrationSide, type MigrationSides, readySides } from './migration/state.ts'
 export type { NodeState } from './nodes.ts'
 export type { OnArrival, Outcome } from './outcomes.ts'
-export type { Janitor, JanitorOptions } from './retention/janitor.ts'
+export type { Janitor } from './retention/janitor.ts'
+export type { JanitorOptions } from './retention/janitor-options.ts'
 export type { NodeResult, PoolState } from './runner.ts'
 export { batching } from './senders/batching.ts'
 export { type NodeRedisClient, nodeRedisSender } from './senders/node-redis.ts'
@@ -69,7 +72,6 @@ export type {
 } from './senders/sender.ts'
 export type { Attempts } from './sessions/attempts.ts'
 export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
-export { repeatable } from './sessions/repeated-views.ts'
 export type { ExportedSession, UserExport, WalkOptions } from './sessions/user-records.ts'
 export { createSessionStore } from './store.ts'
 export type {

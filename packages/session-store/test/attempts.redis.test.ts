@@ -20,7 +20,7 @@ async function storeForThisTest(strategy: StrategyName, keys = articleKeys) {
     strategy,
     keys,
     tokens: { secrets: ['x'.repeat(32)], clock: () => now * 1000 },
-    janitor: false,
+    janitor: 'elsewhere',
     deadlineMs: 20_000,
   })
   onTestFinished(() => store.close())

@@ -15,7 +15,7 @@ export async function clusterStoreForThisTest(
   const store = createSessionStore({
     ...{ client, keys, strategy, tokens },
     deadlineMs: 20_000,
-    janitor: false,
+    janitor: 'elsewhere',
   })
   onTestFinished(async () => {
     await store.close()

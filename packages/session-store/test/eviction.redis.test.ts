@@ -22,7 +22,7 @@ afterEach(() => {
 
 async function start(options: Partial<SessionStoreOptions> = {}): Promise<void> {
   const url = `unix://${server.socket}`
-  const store = createSessionStore({ url, tokens, janitor: false, ...options })
+  const store = createSessionStore({ url, tokens, janitor: 'elsewhere', ...options })
   onTestFinished(() => store.close())
   await store.ready()
 }

@@ -11,7 +11,12 @@ import {
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
 function storeOn(socket: string, options: Partial<SessionStoreOptions> = {}) {
-  const store = createSessionStore({ url: `unix://${socket}`, tokens, janitor: false, ...options })
+  const store = createSessionStore({
+    url: `unix://${socket}`,
+    tokens,
+    janitor: 'elsewhere',
+    ...options,
+  })
   onTestFinished(() => store.close())
   return store
 }

@@ -36,7 +36,7 @@ describe('functions of the store', () => {
   let token: string
 
   beforeAll(() => {
-    store = createSessionStore({ url: url(), tokens, deadlineMs: 20_000, janitor: false })
+    store = createSessionStore({ url: url(), tokens, deadlineMs: 20_000, janitor: 'elsewhere' })
   })
   afterAll(() => store.close())
 
@@ -123,7 +123,7 @@ describe('functions of the store', () => {
       const answer = call(value as never) as Promise<unknown>
       await expect(answer).rejects.toMatchObject({
         name: 'StoreError',
-        code: expect.stringMatching(/^ONETRIP_INVALID_(INPUT|TOKEN)$/),
+        code: expect.stringMatching(/^ONETRIP_(INVALID_INPUT|INVALID_TOKEN|WRONG_TYPE)$/),
         mayHaveWritten: false,
       })
     })
@@ -135,10 +135,79 @@ describe('functions of the store', () => {
     expect(await data()).toEqual(before)
   })
 
+  type Call = (token: string) => unknown
+
+  test.each<[string, Call]>([
+    ['login(42)', () => store.login(42 as never)],
+    ['login(undefined)', () => store.login(undefined as never)],
+    ['login with options that are a number', () => store.login('ada', 5 as never)],
+    ['remember: yes', () => store.login('ada', { remember: 'yes' as never })],
+    ['from: a number', () => store.login('ada', { from: 5 as never })],
+    ['recordView(undefined)', (token) => store.recordView(token, undefined as never)],
+    [
+      'idempotencyKey: a number',
+      (token) => store.recordView(token, 'book', { idempotencyKey: 5 as never }),
+    ],
+    ['touch: text', (token) => store.touch(token, '5' as never)],
+    ['a limit that is text', () => store.popularItems('10' as never)],
+    ['a page that is a number', (token) => store.userSessions(token, 5 as never)],
+    ['an id that is a number', (token) => store.revokeSession(token, 5 as never)],
+    ['subjects: text', () => store.countAttempts('ada' as never, 60)],
+    ['a subject that is a number', () => store.countAttempts([5 as never], 60)],
+    ['onProgress: text', () => store.exportUser('ada', { onProgress: 'x' as never })],
+    ['signal: text', () => store.eraseUser('ada', { signal: 'x' as never })],
+    ['an external id that is a number', () => store.external.read(5 as never)],
+    ['data that is null', (token) => store.patch(token, null as never)],
+    ['data that is text', (token) => store.patch(token, 'x' as never)],
+    [
+      'commands: text',
+      () => store.run({ commands: 'PING' as never, readOnly: true, read: () => 0 }),
+    ],
+    ['read: text', () => store.run({ commands: [['PING']], readOnly: true, read: 'x' as never })],
+    ['ready: text', () => store.ready('1' as never)],
+  ])('%s: a wrong type is a mistake of the program (500)', async (_, call) => {
+    const { token } = await store.login('ada')
+    const before = await data()
+    await expect(call(token)).rejects.toMatchObject({
+      code: 'ONETRIP_WRONG_TYPE',
+      statusCode: 500,
+      mayHaveWritten: false,
+      retrySafe: false,
+    })
+    expect(await data()).toEqual(before)
+  })
+
+  test.each<[string, Call]>([
+    ['an empty user', () => store.login('')],
+    ['a long user', () => store.login('x'.repeat(129))],
+    ['a control character', (token) => store.recordView(token, 'a\0')],
+    ['an empty idempotencyKey', (token) => store.recordView(token, 'a', { idempotencyKey: '' })],
+    ['a limit of 0', () => store.popularItems(0)],
+    ['a limit that is NaN', () => store.popularItems(Number.NaN)],
+    ['negative seconds', (token) => store.touch(token, -1)],
+    ['no subjects', () => store.countAttempts([], 60)],
+    ['a cursor that is a list', (token) => store.userSessions(token, { cursor: [] as never })],
+    ['no commands', () => store.run({ commands: [], readOnly: true, read: () => 0 })],
+    ['BLPOP', () => store.run({ commands: [['BLPOP', 'a', 0]], readOnly: false, read: () => 0 })],
+  ])('%s: a wrong value is a mistake of the client (400)', async (_, call) => {
+    const { token } = await store.login('ada')
+    await expect(call(token)).rejects.toMatchObject({
+      code: 'ONETRIP_INVALID_INPUT',
+      statusCode: 400,
+    })
+  })
+
+  test('a token of a wrong type is an invalid token (401)', async () => {
+    await expect(store.checkToken(42 as never)).rejects.toMatchObject({
+      code: 'ONETRIP_INVALID_TOKEN',
+      statusCode: 401,
+    })
+  })
+
   test('two users that are objects do not share sessions', async () => {
     for (const id of [1, 2]) {
       await expect(store.login({ id } as never)).rejects.toMatchObject({
-        code: 'ONETRIP_INVALID_INPUT',
+        code: 'ONETRIP_WRONG_TYPE',
         message: 'user must be a string',
       })
     }
@@ -149,14 +218,14 @@ describe('options', () => {
   let store: SessionStore
 
   beforeAll(() => {
-    store = createSessionStore({ url: url(), tokens, janitor: false })
+    store = createSessionStore({ url: url(), tokens, janitor: 'elsewhere' })
   })
   afterAll(() => store.close())
 
   const isSet = (value: unknown) => value !== undefined
   const isNoSecret = (value: unknown) => typeof value !== 'string' || value.length < 32
   const build = (options: Partial<SessionStoreOptions>) => () =>
-    createSessionStore({ url: url(), tokens, janitor: false, ...options })
+    createSessionStore({ url: url(), tokens, janitor: 'elsewhere', ...options })
   const withTokens = (options: object) => build({ tokens: { ...tokens, ...options } })
 
   const cases: [string, (value: never) => () => unknown, (value: unknown) => boolean][] = [
@@ -164,7 +233,7 @@ describe('options', () => {
     ['client', (value) => build({ url: undefined, client: value }), () => true],
     ['strategy', (value) => build({ strategy: value }), isSet],
     ['keys', (value) => build({ keys: value }), isSet],
-    ['tokens', (value) => build({ tokens: value }), () => true],
+    ['tokens', (value) => build({ tokens: value }), (value) => value !== false],
     [
       'tokens.secrets',
       (value) => withTokens({ secrets: value }),
@@ -211,7 +280,7 @@ describe('options', () => {
     [
       'janitor',
       (value) => build({ janitor: value }),
-      (value) => isSet(value) && value !== false && (typeof value !== 'object' || value === null),
+      (value) => isSet(value) && (typeof value !== 'object' || value === null),
     ],
     ['a sender', (value) => build({ sender: value }), isSet],
     [

@@ -9,8 +9,9 @@ import {
   forgetEnded,
   oldestSessions,
 } from '../src/retention/retention.ts'
+import { recordViewOnce, undoViewOnce } from '../src/sessions/repeated-views.ts'
 import { endSessions, forgetSessions, login } from '../src/sessions/user-sessions.ts'
-import { recordView, touchSession, undoView } from '../src/updates.ts'
+import { type Reply, recordView, touchSession, type Update, undoView } from '../src/updates.ts'
 import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 
@@ -103,6 +104,77 @@ describe.each(layouts)('%s', (_, keys) => {
     )
   })
 })
+
+/** A view with an idempotency key, whose reply may be lost; `place`: see `countedAt`. */
+const repeatedView = fc.record({
+  isLost: fc.constantFrom(false, false, true),
+  place: fc.constantFrom(0, 3, 4),
+})
+type RepeatedView = typeof repeatedView extends fc.Arbitrary<infer Value> ? Value : never
+/** What a call tells its caller about the view. */
+type Told = 'counted' | 'unknown' | 'undone'
+
+describe.each(layouts)('%s', (layout, keys) => {
+  const sameServer = layout === 'articles'
+
+  test('views with idempotency keys and a logout: each call says whether its view may be counted', async () => {
+    const input = { id: 'a-session', item: 'book', idempotencyKey: 'a key' }
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(repeatedView, { minLength: 1, maxLength: 4 }),
+        // Often several commands of one caller at a time, so that another one is far behind.
+        fc.infiniteStream(fc.record({ pick: fc.nat(100), steps: fc.constantFrom(1, 4, 9) })),
+        async (views, order) => {
+          await server.redis.flushall()
+          await server.run(login(keys, { id: input.id, user: 'ada' }, 1))
+          const told = new Set<Told>()
+          const callers = [loggingOut(), ...views.map((view) => viewing(view, told))]
+          const running = callers.map((caller) => new Running(server.redis, caller))
+          for (const { pick, steps } of order) {
+            const waiting = running.filter(({ done }) => !done)
+            const next = waiting[pick % waiting.length]
+            if (!next) break
+            for (let step = 0; step < steps && !next.done; step++) await next.step()
+          }
+          const score = await server.redis.zscore(keys.popular(input.item), input.item)
+          const count = Math.abs(Number(score))
+          expect(told.has('counted') && told.has('undone')).toBe(false)
+          if (told.has('counted')) expect(count).toBe(1)
+          else if (told.has('unknown')) expect([0, 1]).toContain(count)
+          else expect(count).toBe(0)
+          if (views.some(({ isLost }) => isLost)) return
+          expect(await server.redis.exists(keys.viewed(input.id))).toBe(0)
+        },
+      ),
+      { numRuns: 1_000 },
+    )
+
+    function* loggingOut(): Caller {
+      yield endSessions(keys, [input.id])
+    }
+
+    function* viewing({ isLost, place }: RepeatedView, told: Set<Told>): Caller {
+      const once = recordViewOnce(keys, input, { view: recordView(keys, input, 2), sameServer })
+      type Once = ReturnType<(typeof once)['read']>
+      if (isLost) told.add('unknown')
+      const { view, countedBy } = (yield sameServer ? once : countedAt(place, once)) as Once
+      if (isLost) return
+      if (view) told.add('counted')
+      else told.add((yield undoViewOnce(keys, input, countedBy)) ? 'unknown' : 'undone')
+    }
+  })
+})
+
+/** The update on a cluster: the node that counts the item executes its command before or after the others. */
+function countedAt<Result>(place: number, { commands, read, ...update }: Update<Result>) {
+  const moved = <Value>(from: readonly Value[], at: number, to: number) =>
+    from.toSpliced(at, 1).toSpliced(to, 0, from[at] as Value)
+  return {
+    ...update,
+    commands: moved(commands, 3, place),
+    read: (replies: readonly Reply[]) => read(moved(replies, place, 3)),
+  }
+}
 
 interface World {
   keys: Keys

@@ -15,7 +15,11 @@ const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
 function storeForThisTest(options: object): SessionStore {
-  const given: SessionStoreOptions = { url: `unix://${server.socket}`, tokens, janitor: false }
+  const given: SessionStoreOptions = {
+    url: `unix://${server.socket}`,
+    tokens,
+    janitor: 'elsewhere',
+  }
   const store = createSessionStore({ ...given, ...options })
   onTestFinished(() => store.close())
   return store

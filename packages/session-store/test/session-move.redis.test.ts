@@ -244,3 +244,13 @@ test('parallel requests of one session to processes with either home: all of the
   expect(counts).toHaveLength(8)
   expect(counts.map(({ views }) => views)).toEqual(Array(8).fill(rounds))
 })
+
+test('an external session moves with fields of any name, up to 10,000', async () => {
+  const sides = await world.sides()
+  const names = Array.from({ length: 9_995 }, (_, index) => `field ${index}`)
+  const odd = ['', '\0', '\n', '\ud800', 'x'.repeat(300)]
+  const fields = Object.fromEntries([...odd, ...names].map((name) => [name, name]))
+  await sides.from.store.external.put('one', fields)
+  expect(await createMover(sides).move(['ext:one'])).toBe(1)
+  expect(await sides.to.store.external.read('one')).toEqual({ fields, version: 1 })
+})

@@ -25,7 +25,7 @@ describe.each(strategyNames)('%s', (strategy) => {
   beforeAll(async () => {
     const tokens = { secrets, clock: () => now }
     const url = `unix://${server.socket}`
-    store = createSessionStore({ url, strategy, tokens, janitor: false, deadlineMs: 20_000 })
+    store = createSessionStore({ url, strategy, tokens, janitor: 'elsewhere', deadlineMs: 20_000 })
     await store.ready()
   })
 
@@ -154,7 +154,7 @@ describe.each([
     const tokens = { secrets, clock: () => now }
     const options = { url: `unix://${server.socket}`, strategy, keys, tokens, deadlineMs: 20_000 }
     const idleSeconds = Number.POSITIVE_INFINITY
-    const store = createSessionStore({ ...options, idleSeconds, janitor: false })
+    const store = createSessionStore({ ...options, idleSeconds, janitor: 'elsewhere' })
     onTestFinished(() => store.close())
     await store.ready()
     const step = fc.record({
@@ -231,7 +231,7 @@ test('all strategies send the same commands, and pipelines need one round trip',
       url: `unix://${server.socket}`,
       strategy,
       tokens: { secrets, clock: () => 1_700_000_000_000 },
-      janitor: false,
+      janitor: 'elsewhere',
     })
     await store.ready()
     const token = store.issueToken()
@@ -261,7 +261,7 @@ test.each([
     url: `unix://${server.socket}`,
     strategy,
     tokens: { secrets },
-    janitor: false,
+    janitor: 'elsewhere',
   })
   onTestFinished(() => store.close())
   const { token } = await store.login('ada')

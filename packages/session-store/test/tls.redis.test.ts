@@ -34,7 +34,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 async function view(options: Partial<SessionStoreOptions>) {
-  const store = createSessionStore({ tokens, janitor: false, deadlineMs: 20_000, ...options })
+  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...options })
   onTestFinished(() => store.close())
   await store.ready(options.deadlineMs)
   const { token } = await store.login('ada')

@@ -15,7 +15,7 @@ async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
   const store = createSessionStore({
     url: `unix://${server.socket}`,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
-    janitor: false,
+    janitor: 'elsewhere',
     deadlineMs: 20_000,
     ...options,
   })

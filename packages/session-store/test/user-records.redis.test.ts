@@ -87,16 +87,16 @@ describe.each(layouts)('%s', (_, keys) => {
 })
 
 test.each([
-  ['', {}],
-  [7, {}],
-  ['ada', null],
-  ['ada', { onProgress: 'often' }],
-  ['ada', { signal: 'stop' }],
-])('exportUser(%j, %j) is refused', async (user, options) => {
+  ['', {}, 'INVALID_INPUT'],
+  [7, {}, 'WRONG_TYPE'],
+  ['ada', null, 'WRONG_TYPE'],
+  ['ada', { onProgress: 'often' }, 'WRONG_TYPE'],
+  ['ada', { signal: 'stop' }, 'WRONG_TYPE'],
+])('exportUser(%j, %j) is refused: %s', async (user, options, code) => {
   const store = await server.storeForThisTest(clock)
   for (const call of [store.exportUser, store.eraseUser]) {
     await expect(call(user as string, options as object)).rejects.toMatchObject({
-      code: 'ONETRIP_INVALID_INPUT',
+      code: `ONETRIP_${code}`,
     })
   }
 })

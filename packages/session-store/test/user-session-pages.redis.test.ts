@@ -58,7 +58,7 @@ function weighingStore(keys: Keys, clock: Clock) {
     },
     keys,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'], clock: () => clock.ms },
-    janitor: false,
+    janitor: 'elsewhere',
     deadlineMs: 20_000,
   })
   onTestFinished(() => store.close())

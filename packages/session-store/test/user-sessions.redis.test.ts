@@ -28,7 +28,7 @@ describe.each([
       keys,
       idleSeconds: 100,
       maxSessionsPerUser: 1_000,
-      janitor: false,
+      janitor: 'elsewhere',
       deadlineMs: 20_000,
       tokens: { secrets, clock: () => now },
     })
@@ -106,7 +106,7 @@ describe.each([
         },
         close: async () => {},
       },
-      ...{ keys, janitor: false, tokens: { secrets, clock: () => now } },
+      ...{ keys, janitor: 'elsewhere', tokens: { secrets, clock: () => now } },
     })
     onTestFinished(() => failingStore.close())
     const left = async () => {

@@ -1,6 +1,6 @@
 import { stringifySetCookie } from 'cookie'
+import { checkOptions } from '../input.ts'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { SessionRequestError } from './errors.ts'
 
 /** Options of the cookie that holds the token. It is always `HttpOnly` and lives as long as the token. */
 export interface CookieOptions {
@@ -18,7 +18,16 @@ export interface CookieOptions {
   path?: string | undefined
   /** Default: none. The browser then sends the cookie only to the host that set it. */
   domain?: string | undefined
+  /**
+   * Former values of `domain` and `path`, if you have changed them and kept the name. Browsers may still have
+   * cookies from there: they are removed by a login, a logout, and the response to a request with two cookies.
+   * Keep them for as long as such a cookie lives. Default: none.
+   */
+  previous?: readonly CookiePlace[] | undefined
 }
+
+/** Where a browser keeps a cookie. Defaults: no domain, the path `/`. */
+export type CookiePlace = Pick<CookieOptions, 'domain' | 'path'>
 
 const optionNames: NamesOf<CookieOptions> = {
   secure: true,
@@ -26,7 +35,10 @@ const optionNames: NamesOf<CookieOptions> = {
   sameSite: true,
   path: true,
   domain: true,
+  previous: true,
 }
+
+const placeNames: NamesOf<CookiePlace> = { domain: true, path: true }
 
 const COOKIE_LIFETIME =
   'the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends an unused session)'
@@ -51,69 +63,102 @@ export function cookieName({ secure = true, name, path = '/', domain }: CookieOp
 /** Reads and writes the cookie. The store verifies the token in it. */
 export interface SessionCookie {
   /**
-   * The value of the cookie in a `Cookie` header; undefined or empty if there is none.
-   *
-   * @throws SessionRequestError `ONETRIP_SEVERAL_COOKIES`: an attacker may have set one of them.
+   * The values of all cookies with this name in a `Cookie` header, in their order. Usually one; it may be empty.
    */
-  read(header: string | undefined): string | undefined
+  read(header: string | undefined): string[]
   /**
    * A `Set-Cookie` header with this token.
    *
    * @param expiresAt Milliseconds since 1970.
    */
   write(token: string, expiresAt: number): string
-  /** The `Set-Cookie` header that removes it. */
-  readonly cleared: string
+  /** The `Set-Cookie` headers that remove it from each place where it may be. */
+  readonly cleared: readonly string[]
+  /** The same without the place of `write`. Send them before the header of `write`, which they may also match. */
+  readonly clearedElsewhere: readonly string[]
 }
 
 /** @throws TypeError for options that browsers or HTTP do not allow. */
 export function sessionCookie(options: CookieOptions = {}): SessionCookie {
+  checkOptions('cookie', options)
   checkOptionNames('cookie', options, optionNames, instead)
-  const { secure = true, sameSite = 'lax', path = '/', domain } = options
+  const { secure = true, sameSite = 'lax', path = '/', domain, previous = [] } = options
   const name = cookieName(options)
-  checkOptions({ name, secure, sameSite, path, domain })
-  const attributes = { name, path, httpOnly: true, sameSite, secure, ...(domain && { domain }) }
+  checkText('cookie.name', name)
+  checkCookie({ name, secure, sameSite })
+  const attributes = { name, httpOnly: true, sameSite, secure }
+
+  const clearedAt = (what: string, place: CookiePlace): string => {
+    checkPlace(what, name, place)
+    const expired = { value: '', maxAge: 0, expires: new Date(0) }
+    return stringifySetCookie({ ...attributes, ...located(place), ...expired })
+  }
+  checkPrevious(previous)
+  const own = clearedAt('cookie', { domain, path })
+  // A cookie without a domain may stem from before `domain` was set.
+  const places = isHostPrefixed(name) ? previous : [{}, ...previous]
+  const all = new Set([own, ...places.map((place) => clearedAt('cookie.previous', place))])
+  const [, ...clearedElsewhere] = all
 
   return {
-    cleared: stringifySetCookie({ ...attributes, value: '', maxAge: 0, expires: new Date(0) }),
+    cleared: [...all],
+    clearedElsewhere,
     write(token, expiresAt) {
       const maxAge = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
       const expires = new Date(expiresAt)
-      return stringifySetCookie({ ...attributes, value: token, maxAge, expires })
+      const place = located({ domain, path })
+      return stringifySetCookie({ ...attributes, ...place, value: token, maxAge, expires })
     },
-    read: (header) => (header === undefined ? undefined : onlyValue(header, name)),
+    read: (header) => (header === undefined ? [] : valuesOf(header, name)),
   }
 }
 
-function checkOptions({ name, secure, sameSite, path, domain }: CookieOptions & { name: string }) {
+const located = ({ domain, path = '/' }: CookiePlace) => ({ path, ...(domain && { domain }) })
+
+const isHostPrefixed = (name: string) => /^__host-/i.test(name)
+
+function checkCookie({ name, secure, sameSite }: CookieOptions & { name: string }) {
   if (typeof secure !== 'boolean') throw new TypeError('cookie.secure must be true or false')
   if (!SAME_SITE.includes(sameSite ?? '')) {
     throw new TypeError(`cookie.sameSite must be one of ${SAME_SITE.join(', ')}`)
   }
-  if (path?.[0] !== '/') throw new TypeError('cookie.path must begin with /')
   if (sameSite === 'none' && !secure) throw new TypeError('cookie.sameSite none needs secure')
   if (/^__(?:host|secure)-/i.test(name) && !secure) {
     throw new TypeError(`a cookie named ${name} needs secure: browsers ignore it otherwise`)
   }
-  if (/^__host-/i.test(name) && (path !== '/' || domain)) {
-    throw new TypeError(`a cookie named ${name} needs the path / and no domain`)
+}
+
+function checkPlace(what: string, name: string, { domain, path = '/' }: CookiePlace): void {
+  checkText(`${what}.domain`, domain)
+  checkText(`${what}.path`, path)
+  if (path[0] !== '/') throw new TypeError(`${what}.path must begin with /`)
+  if (isHostPrefixed(name) && (path !== '/' || domain)) {
+    throw new TypeError(`${what}: a cookie named ${name} needs the path / and no domain`)
   }
 }
 
-function onlyValue(header: string, name: string): string | undefined {
-  let value: string | undefined
+function checkText(what: string, value: string | undefined): void {
+  if (value !== undefined && typeof value !== 'string') {
+    throw new TypeError(`${what} must be a string`)
+  }
+}
+
+function checkPrevious(previous: readonly CookiePlace[]): void {
+  const isList = Array.isArray(previous)
+  if (!isList || previous.some((place) => typeof place !== 'object' || place === null)) {
+    throw new TypeError('cookie.previous must be a list of { domain, path }')
+  }
+  for (const place of previous) checkOptionNames('cookie.previous', place, placeNames)
+}
+
+function valuesOf(header: string, name: string): string[] {
+  const values: string[] = []
   for (const pair of header.split(';')) {
     const equals = pair.indexOf('=')
     if (equals < 0 || stripped(pair, 0, equals) !== name) continue
-    if (value !== undefined) {
-      throw new SessionRequestError(
-        'ONETRIP_SEVERAL_COOKIES',
-        `the request has more than one cookie ${name}`,
-      )
-    }
-    value = stripped(pair, equals + 1, pair.length)
+    values.push(stripped(pair, equals + 1, pair.length))
   }
-  return value
+  return values
 }
 
 /**

@@ -12,6 +12,9 @@ export interface WebRequest {
  * @throws TypeError for anything that is not an origin, such as a URL with a path.
  */
 export function originsOf(origins: readonly string[]): ReadonlySet<string> {
+  if (!Array.isArray(origins) || origins.some((origin) => typeof origin !== 'string')) {
+    throw new TypeError('publicOrigins must be a list of origins such as https://shop.example')
+  }
   return new Set(
     origins.map((text) => {
       const url = URL.parse(text)

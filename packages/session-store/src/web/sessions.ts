@@ -1,50 +1,11 @@
 import type { DataOption, MaybeData, PatchOptions, SessionData } from '../data/data.ts'
 import { StoreError } from '../errors.ts'
-import { checkFunctions, checkOptions } from '../input.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { createSessionStore } from '../store.ts'
-import {
-  type LoginOptions,
-  type SessionStoreOptions,
-  storeOptionNames,
-  type ViewOptions,
-} from '../store-options.ts'
-import type { NewSession, SessionStore } from '../store-types.ts'
+import { checkObject } from '../input.ts'
+import type { LoginOptions, ViewOptions } from '../store-options.ts'
+import type { NewSession } from '../store-types.ts'
 import type { RecordedView, Session, ViewedItem } from '../updates.ts'
-import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
-import { isCrossSite, originsOf, type WebRequest } from './cross-site.ts'
-import { SessionRequestError } from './errors.ts'
-
-export interface WebOptions {
-  /** Default: a cookie `__Host-onetrip`, sent over HTTPS only. */
-  cookie?: CookieOptions | undefined
-  /**
-   * Origins, such as `https://shop.example`, whose pages may send state-changing requests with the cookie, in
-   * addition to the origin in `Host`. Needed behind a proxy that changes `Host`. Default: none.
-   */
-  publicOrigins?: readonly string[] | undefined
-  /** Also accept a token in `Authorization: Bearer`. It takes precedence over the cookie. Default true. */
-  bearer?: boolean | undefined
-}
-
-/** Your own store, which is not closed, or the options to create one. */
-export type StoreChoice =
-  | { store: SessionStore }
-  | ({ store?: never } & SessionStoreOptions & OwnStoreOptions)
-
-interface OwnStoreOptions {
-  /** Maximum wait for Redis at startup. Default 8,000: Fastify's `pluginTimeout` is 10 s. */
-  readyTimeoutMs?: number | undefined
-}
-
-const optionNames: NamesOf<WebOptions & OwnStoreOptions & SessionStoreOptions & { store: true }> = {
-  cookie: true,
-  publicOrigins: true,
-  bearer: true,
-  readyTimeoutMs: true,
-  store: true,
-  ...storeOptionNames,
-}
+import { isCrossSite, type WebRequest } from './cross-site.ts'
+import type { Web } from './options.ts'
 
 type DataFields = Readonly<Record<string, unknown>>
 
@@ -53,10 +14,18 @@ export interface RequestSession {
   /**
    * The token of the request, from `Authorization: Bearer` or the cookie. The store verifies it.
    *
-   * @throws SessionRequestError `ONETRIP_LOGIN_REQUIRED` if there is none; `ONETRIP_SEVERAL_COOKIES`; for a
-   *   token in a cookie, `ONETRIP_CROSS_SITE`. All functions below throw these, too.
+   * @throws StoreError `ONETRIP_LOGIN_REQUIRED` if there is none; `ONETRIP_SEVERAL_COOKIES`; for a token in a
+   *   cookie, `ONETRIP_CROSS_SITE`. All functions below throw these, too.
    */
   readonly token: string
+  /**
+   * As `check`, but returns null if the request has no session: it has no token, or one that is invalid or
+   * expired, or the session has ended. One round trip; none without a token.
+   *
+   * @throws StoreError `ONETRIP_SEVERAL_COOKIES`; `ONETRIP_CROSS_SITE`; if Redis does not answer, the errors of
+   *   the store's `checkToken`.
+   */
+  find<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked> | null>
   /** The store's `checkToken`. One round trip. */
   check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>>
   /** The store's `touch`. Two round trips; one if it was last seen less than `unlessWithinSeconds` ago. */
@@ -76,8 +45,7 @@ export interface RequestSession {
    * CSRF protection for a route without a session. `login`, and functions that read the token from the cookie,
    * include it.
    *
-   * @throws SessionRequestError `ONETRIP_CROSS_SITE` if a page of another origin sent this state-changing
-   *   request.
+   * @throws StoreError `ONETRIP_CROSS_SITE` if a page of another origin sent this state-changing request.
    */
   refuseCrossSite(): void
 }
@@ -86,46 +54,11 @@ export interface LoggedIn extends NewSession {
   user: string
 }
 
-/** What all requests of an application share. */
-export interface Web {
-  readonly store: SessionStore
-  readonly cookie: SessionCookie
-  readonly origins: ReadonlySet<string>
-  readonly bearer: boolean
-  /** Closes the store if it was created here. */
-  close(): Promise<void>
-}
-
-/**
- * Checks the options, and creates the store unless one is given. Resolves once Redis is ready.
- *
- * @throws TypeError for unusable options; the errors of the store's `ready`.
- */
-export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
-  checkOptions('the sessions plugin', options)
-  checkOptionNames('the sessions plugin', options, optionNames)
-  const { store: given, cookie, publicOrigins = [], bearer = true, ...ownStore } = options
-  if (typeof bearer !== 'boolean') throw new TypeError('bearer must be true or false')
-  const shared = { cookie: sessionCookie(cookie), origins: originsOf(publicOrigins), bearer }
-  if (given) {
-    const others = Object.entries(ownStore).filter(([, value]) => value !== undefined)
-    if (others.length > 0) {
-      const names = others.map(([name]) => name).join(', ')
-      throw new TypeError(`options without effect, because a store is given: ${names}`)
-    }
-    checkFunctions('store', given, ['login', 'checkToken', 'recordView', 'logout'])
-    return { ...shared, store: given, close: async () => undefined }
-  }
-  const { readyTimeoutMs = 8_000, ...storeOptions } = ownStore as SessionStoreOptions &
-    OwnStoreOptions
-  const store = createSessionStore(storeOptions)
-  try {
-    await store.ready(readyTimeoutMs)
-  } catch (error) {
-    await store.close()
-    throw error
-  }
-  return { ...shared, store, close: () => store.close() }
+/** The response to a request, in either framework. */
+export interface WebResponse {
+  /** Whether it is too late to set a cookie. */
+  readonly sent: boolean
+  setCookie(header: string): void
 }
 
 const BEARER = /^bearer +/i
@@ -135,6 +68,8 @@ export class WebSession implements RequestSession {
   readonly #web: Web
   readonly #request: WebRequest
   #token: string | undefined
+  /** Whether the response sets the cookie. */
+  #setsCookie = false
 
   constructor(web: Web, request: WebRequest) {
     this.#web = web
@@ -149,11 +84,21 @@ export class WebSession implements RequestSession {
   #readToken(): string {
     const bearer = this.#bearer()
     if (bearer !== undefined) return bearer
-    const token = this.#web.cookie.read(this.#request.headers.cookie)
-    if (!token) throw new SessionRequestError('ONETRIP_LOGIN_REQUIRED')
+    const [token = '', ...others] = this.#cookies()
+    if (token === '' && others.length === 0) throw new StoreError('ONETRIP_LOGIN_REQUIRED')
     // Browsers add cookies, but not bearer tokens, to requests that other sites trigger.
     this.refuseCrossSite()
+    if (others.length > 0) {
+      // An attacker may have set one of them, or the place of the cookie has changed.
+      const setCookies = this.#web.cookie.cleared
+      throw new StoreError('ONETRIP_SEVERAL_COOKIES', undefined, { setCookies })
+    }
     return token
+  }
+
+  /** The values of all cookies with the name of ours: usually one. */
+  #cookies(): string[] {
+    return this.#web.cookie.read(this.#request.headers.cookie)
   }
 
   /** The token of `Authorization: Bearer`; undefined if there is none or the option `bearer` is false. */
@@ -166,12 +111,16 @@ export class WebSession implements RequestSession {
 
   refuseCrossSite(): void {
     if (isCrossSite(this.#request, this.#web.origins)) {
-      throw new SessionRequestError('ONETRIP_CROSS_SITE')
+      throw new StoreError('ONETRIP_CROSS_SITE')
     }
   }
 
   async check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>> {
     return await this.#web.store.checkToken(this.token, options)
+  }
+
+  async find<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked> | null> {
+    return await nullIfUnauthorized(this.check(options))
   }
 
   async touch(unlessWithinSeconds?: number): Promise<Session> {
@@ -201,49 +150,90 @@ export class WebSession implements RequestSession {
   async login(
     user: string,
     options: LoginOptions | undefined,
-    setCookie: (header: string) => void,
+    response: WebResponse,
   ): Promise<LoggedIn> {
+    checkOpen(response)
+    if (options !== undefined) checkObject('options', options)
     // Login CSRF: a page of another origin could log its visitors in to the attacker's session.
     this.refuseCrossSite()
-    const { store, cookie } = this.#web
-    const replaced = cookie.read(this.#request.headers.cookie)
-    const from = options?.from ?? this.#token ?? this.#bearer() ?? replaced
+    const cookies = this.#cookies()
+    // Of two guest sessions, an attacker may have set one.
+    const guest = cookies.length === 1 ? cookies[0] : undefined
+    const from = options?.from ?? this.#token ?? this.#bearer() ?? guest
     // Always a new token, never the one that the client sent: no session fixation.
-    const session = await store.login(user, { ...options, from })
-    if (replaced) {
-      // The browser replaces this token. If logout fails, the old session ends when it is idle.
-      await store.logout(replaced).catch((error: unknown) => {
-        if (!(error instanceof StoreError)) throw error
-      })
-    }
-    return { ...this.#begin(session, setCookie), user }
+    const session = await this.#web.store.login(user, { ...options, from })
+    return { ...(await this.#begin(session, cookies, response)), user }
   }
 
-  async loginGuest(setCookie: (header: string) => void): Promise<NewSession> {
+  /** Starts a session without a user. Ends the cookie's. */
+  async loginGuest(response: WebResponse): Promise<NewSession> {
+    checkOpen(response)
     this.refuseCrossSite()
-    return this.#begin(await this.#web.store.loginGuest(), setCookie)
+    return await this.#begin(await this.#web.store.loginGuest(), this.#cookies(), response)
   }
 
-  #begin(session: NewSession, setCookie: (header: string) => void): NewSession {
+  /** @param replaced Cookies of the request. The browser replaces or removes them, so their sessions end. */
+  async #begin(
+    session: NewSession,
+    replaced: readonly string[],
+    response: WebResponse,
+  ): Promise<NewSession> {
+    const { cookie } = this.#web
+    await this.#end(replaced).catch((error: unknown) => {
+      // The login stands. The old session ends when it is idle.
+      if (!(error instanceof StoreError)) throw error
+    })
+    // The caller did not wait for the login.
+    if (response.sent) await this.#end([session.token])
+    checkOpen(response)
     this.#token = session.token
-    setCookie(this.#web.cookie.write(session.token, session.expiresAt))
+    this.#setsCookie = true
+    // Always: the browser does not send cookies of other paths.
+    for (const header of cookie.clearedElsewhere) response.setCookie(header)
+    response.setCookie(cookie.write(session.token, session.expiresAt))
     return session
   }
 
-  /** Ends the session. Keeps the cookie if the session may still exist, so that the client can retry. */
-  async logout(setCookie: (header: string) => void): Promise<boolean> {
-    const { token } = this
-    try {
-      const ended = await this.#web.store.logout(token)
-      this.clearCookie(setCookie)
-      return ended
-    } catch (error) {
-      if (error instanceof StoreError && error.statusCode === 401) this.clearCookie(setCookie)
-      throw error
-    }
+  /** Ends the sessions. Keeps the cookies if one may still exist, so that the client can retry. */
+  async logout(response: WebResponse): Promise<boolean> {
+    checkOpen(response)
+    const bearer = this.#bearer()
+    if (bearer === undefined) this.refuseCrossSite()
+    const cookies = this.#cookies()
+    const token = this.#token ?? bearer
+    const ended = await this.#end(token === undefined ? cookies : [token])
+    if (cookies.length > 0 || this.#setsCookie) this.clearCookie(response)
+    return ended
   }
 
-  clearCookie(setCookie: (header: string) => void): void {
-    setCookie(this.#web.cookie.cleared)
+  /** Ends the sessions of these tokens. Returns whether there was one. */
+  async #end(tokens: readonly string[]): Promise<boolean> {
+    const { store } = this.#web
+    const given = [...new Set(tokens)].filter((token) => token !== '')
+    const ended = await Promise.all(given.map((token) => nullIfUnauthorized(store.logout(token))))
+    return ended.includes(true)
+  }
+
+  clearCookie(response: WebResponse): void {
+    checkOpen(response)
+    for (const header of this.#web.cookie.cleared) response.setCookie(header)
+  }
+}
+
+/** @throws Error if it is too late to set a cookie. */
+function checkOpen({ sent }: WebResponse): void {
+  if (!sent) return
+  throw new Error(
+    'the response can no longer set the session cookie, because it has been sent or hijacked: await login and logout before you send it',
+  )
+}
+
+/** Returns null instead of an error with status 401: there is no such session. */
+async function nullIfUnauthorized<Result>(answer: Promise<Result>): Promise<Result | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof StoreError && error.statusCode === 401) return null
+    throw error
   }
 }

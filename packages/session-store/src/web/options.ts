@@ -1,0 +1,85 @@
+import { checkFunctions, checkOptions, MAX_TIMEOUT_MS } from '../input.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
+import { checkRange } from '../range.ts'
+import { createSessionStore } from '../store.ts'
+import { type SessionStoreOptions, storeOptionNames } from '../store-options.ts'
+import type { SessionStore } from '../store-types.ts'
+import type { TokensOptions } from '../tokens/tokens.ts'
+import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
+import { originsOf } from './cross-site.ts'
+
+export interface WebOptions {
+  /** Default: a cookie `__Host-onetrip`, sent over HTTPS only. */
+  cookie?: CookieOptions | undefined
+  /**
+   * Origins, such as `https://shop.example`, whose pages may send state-changing requests with the cookie, in
+   * addition to the origin in `Host`. Needed behind a proxy that changes `Host`. Default: none.
+   */
+  publicOrigins?: readonly string[] | undefined
+  /** Also accept a token in `Authorization: Bearer`. It takes precedence over the cookie. Default true. */
+  bearer?: boolean | undefined
+}
+
+/** Your own store, which is not closed, or the options to create one. */
+export type StoreChoice =
+  | { store: SessionStore }
+  | ({ store?: never; tokens: TokensOptions } & SessionStoreOptions & OwnStoreOptions)
+
+interface OwnStoreOptions {
+  /** Maximum wait for Redis at startup. Default 8,000: Fastify's `pluginTimeout` is 10 s. */
+  readyTimeoutMs?: number | undefined
+}
+
+const optionNames: NamesOf<WebOptions & OwnStoreOptions & SessionStoreOptions & { store: true }> = {
+  cookie: true,
+  publicOrigins: true,
+  bearer: true,
+  readyTimeoutMs: true,
+  store: true,
+  ...storeOptionNames,
+}
+
+/** What all requests of an application share. */
+export interface Web {
+  readonly store: SessionStore
+  readonly cookie: SessionCookie
+  readonly origins: ReadonlySet<string>
+  readonly bearer: boolean
+  /** Closes the store if it was created here. */
+  close(): Promise<void>
+}
+
+/**
+ * Checks the options, and creates the store unless one is given. Resolves once Redis is ready.
+ *
+ * @throws TypeError for unusable options; the errors of the store's `ready`.
+ */
+export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
+  checkOptions('the sessions plugin', options)
+  checkOptionNames('the sessions plugin', options, optionNames)
+  const { store: given, cookie, publicOrigins = [], bearer = true, ...ownStore } = options
+  if (typeof bearer !== 'boolean') throw new TypeError('bearer must be true or false')
+  const shared = { cookie: sessionCookie(cookie), origins: originsOf(publicOrigins), bearer }
+  if (given !== undefined) {
+    const others = Object.entries(ownStore).filter(([, value]) => value !== undefined)
+    if (others.length > 0) {
+      const names = others.map(([name]) => name).join(', ')
+      throw new TypeError(`options without effect, because a store is given: ${names}`)
+    }
+    checkFunctions('store', given, ['login', 'checkToken', 'recordView', 'logout'])
+    given.issueToken?.() // throws if the store has no tokens
+    return { ...shared, store: given, close: async () => undefined }
+  }
+  const { readyTimeoutMs = 8_000, ...storeOptions } = ownStore as SessionStoreOptions &
+    OwnStoreOptions
+  checkRange('readyTimeoutMs', readyTimeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
+  const store = createSessionStore(storeOptions)
+  try {
+    store.issueToken()
+    await store.ready(readyTimeoutMs)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  return { ...shared, store, close: () => store.close() }
+}

@@ -1,0 +1,142 @@
+import { redisOfThisFile, testRedis } from '@onetrip/stack/testing/redis.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { roundTripChannel } from '../../src/index.ts'
+import { appForThisTest, frameworks } from './framework-apps.ts'
+
+const server = redisOfThisFile()
+const secrets = ['a-secret-for-tests-a-secret-for-tests']
+
+const storeOptions = (redis: { socket: string } = server) => ({
+  url: `unix://${redis.socket}`,
+  janitor: 'elsewhere' as const,
+  deadlineMs: 30_000,
+})
+
+describe.each(Object.entries(frameworks))('%s', (_, start) => {
+  /** The routes, with a clock that tests can set, and requests that have no session. */
+  async function running(options: { socket: string } = server) {
+    let now = Date.now()
+    const tokens = { secrets, lifetimeSeconds: 60, clock: () => now }
+    const app = await appForThisTest(start, { ...storeOptions(options), tokens })
+    const expired = await app.login()
+    now += 61_000
+    const ended = await app.login()
+    await app.store.logout(ended.token)
+    const withoutSession: [string, Record<string, string>][] = [
+      ['no token', {}],
+      ['another cookie', { cookie: 'theme=dark' }],
+      ['an empty cookie', { cookie: '__Host-onetrip=' }],
+      ['an invalid cookie', { cookie: '__Host-onetrip=planted' }],
+      ['an expired cookie', { cookie: expired.cookie }],
+      ['the cookie of an ended session', { cookie: ended.cookie }],
+      ['an invalid token', { authorization: 'Bearer planted' }],
+      ['an expired token', { authorization: `Bearer ${expired.token}` }],
+      ['the token of an ended session', { authorization: `Bearer ${ended.token}` }],
+    ]
+    return { ...app, withoutSession }
+  }
+
+  test('find returns the session with its data, or null', async () => {
+    const { send, login, withoutSession } = await running()
+    const { cookie, token } = await login()
+    const found = { user: 'ada', data: { fields: {}, version: 0 } }
+    expect((await send('GET', '/find', { cookie })).body).toMatchObject({ found })
+    const bearer = { authorization: `Bearer ${token}` }
+    expect((await send('POST', '/find', bearer)).body).toMatchObject({ found })
+    for (const [what, headers] of withoutSession) {
+      const { status, body } = await send('POST', '/find', headers)
+      expect({ status, body }, what).toEqual({ status: 200, body: { found: null } })
+    }
+  })
+
+  test('find takes one round trip, and none without a token', async () => {
+    const { send, login } = await running()
+    const { cookie } = await login()
+    let roundTrips = 0
+    const count = () => void roundTrips++
+    roundTripChannel.subscribe(count)
+    onTestFinished(() => void roundTripChannel.unsubscribe(count))
+    await send('GET', '/find')
+    await send('GET', '/find', { cookie: '__Host-onetrip=planted' })
+    expect(roundTrips).toBe(0)
+    await send('GET', '/find', { cookie })
+    expect(roundTrips).toBe(1)
+  })
+
+  test('find fails if the question cannot be answered', async () => {
+    const redis = await testRedis()
+    try {
+      const { send, login } = await running(redis)
+      const { cookie } = await login()
+      const crossSite = await send('POST', '/find', { cookie, 'sec-fetch-site': 'cross-site' })
+      expect(crossSite).toMatchObject({ status: 403, body: { code: 'ONETRIP_CROSS_SITE' } })
+      const twice = await send('GET', '/find', { cookie: `${cookie}; ${cookie}` })
+      expect(twice).toMatchObject({ status: 400, body: { code: 'ONETRIP_SEVERAL_COOKIES' } })
+      redis.program.signal('SIGKILL')
+      await redis.program.exited
+      expect((await send('GET', '/find', { cookie })).status).toBe(503)
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  test('a logout without a session returns false, and removes the cookie if there was one', async () => {
+    const { send, withoutSession } = await running()
+    for (const [what, headers] of withoutSession) {
+      const { status, body, headers: answer } = await send('POST', '/logout', headers)
+      expect({ status, body }, what).toEqual({ status: 200, body: { ended: false } })
+      const removed = headers.cookie?.startsWith('__Host-onetrip') ? ['__Host-onetrip=;'] : []
+      const cookies = answer.getSetCookie().map((cookie) => cookie.split(' ')[0])
+      expect(cookies, what).toEqual(removed)
+    }
+  })
+
+  test('a logout ends the session; a bearer token without a cookie gets no Set-Cookie', async () => {
+    const { send, login, store } = await running()
+    const byCookie = await login()
+    const answer = await send('POST', '/logout', { cookie: byCookie.cookie })
+    expect(answer.body).toEqual({ ended: true })
+    expect(answer.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-onetrip=; Max-Age=0;/),
+    ])
+    const byToken = await login()
+    const second = await send('POST', '/logout', { authorization: `Bearer ${byToken.token}` })
+    expect([second.body, second.headers.getSetCookie()]).toEqual([{ ended: true }, []])
+    for (const { token } of [byCookie, byToken]) {
+      await expect(store.checkToken(token)).rejects.toMatchObject({
+        code: 'ONETRIP_UNKNOWN_SESSION',
+      })
+    }
+  })
+
+  test('a logout from another site is rejected, with or without a session', async () => {
+    const { send, login, store } = await running()
+    const { cookie, token } = await login()
+    for (const headers of [{ cookie }, { cookie: '__Host-onetrip=planted' }, {}]) {
+      const answer = await send('POST', '/logout', { ...headers, 'sec-fetch-site': 'cross-site' })
+      expect(answer).toMatchObject({ status: 403, body: { code: 'ONETRIP_CROSS_SITE' } })
+      expect(answer.headers.getSetCookie()).toEqual([])
+    }
+    expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
+  })
+
+  test('a logout after a login in the same request removes the new cookie', async () => {
+    const { send } = await running()
+    const { body, headers } = await send('POST', '/login-and-logout')
+    expect(body).toEqual({ ended: true })
+    expect(headers.getSetCookie().at(-1)).toMatch(/^__Host-onetrip=; Max-Age=0;/)
+  })
+
+  test.each(['/login/ada', '/guest'])(
+    'a guest login ends the session of the cookie, which began with %s',
+    async (path) => {
+      const { login, store } = await running()
+      const first = await login(path)
+      const guest = await login('/guest', { cookie: first.cookie })
+      await expect(store.checkToken(first.token)).rejects.toMatchObject({
+        code: 'ONETRIP_UNKNOWN_SESSION',
+      })
+      expect(await store.checkToken(guest.token)).toMatchObject({ user: null })
+    },
+  )
+})
