@@ -223,7 +223,7 @@ export const configSchema = Type.Object({
     minimum: 0,
     maximum: 86400,
     description:
-      'Janitor interval in seconds. Until its next run, a view refreshes an idle session. 0: no janitor in this process',
+      'Janitor interval in seconds. Until its next run, a view refreshes an idle session. 0: another process runs the janitor of this data',
   }),
   REDIS_INFO_INTERVAL_SECONDS: Type.Integer({
     default: 15,

@@ -1,5 +1,4 @@
-import { type StoreErrorCode, storeErrors } from '@onetrip/session-store'
-import type { SessionRequestError, SessionRequestErrorCode } from '@onetrip/session-store/fastify'
+import { type StoreError, type StoreErrorCode, storeErrors } from '@onetrip/session-store'
 
 interface ErrorKind {
   readonly statusCode: number
@@ -55,10 +54,22 @@ const ownErrors = {
 
 export type ApiErrorCode = keyof typeof ownErrors
 
+/** The codes of the session plugin, and those of the API for them. */
+const codesOfPlugin = {
+  ONETRIP_LOGIN_REQUIRED: 'API_LOGIN_FIRST',
+  ONETRIP_CROSS_SITE: 'API_CROSS_SITE',
+  ONETRIP_SEVERAL_COOKIES: 'API_BAD_REQUEST',
+} as const satisfies Partial<Record<StoreErrorCode, ApiErrorCode>>
+
+type StoreCode = Exclude<StoreErrorCode, keyof typeof codesOfPlugin>
+
+const { ONETRIP_LOGIN_REQUIRED, ONETRIP_CROSS_SITE, ONETRIP_SEVERAL_COOKIES, ...ofStore } =
+  storeErrors
+
 /** All errors of the API, by code. */
-export const errorTable: Readonly<Record<StoreErrorCode | ApiErrorCode, ErrorKind>> = {
+export const errorTable: Readonly<Record<StoreCode | ApiErrorCode, ErrorKind>> = {
   ...ownErrors,
-  ...storeErrors,
+  ...ofStore,
   // Only requests with If-Match cause it; for those RFC 9110 requires 412.
   ONETRIP_CONFLICT: rejected(412, 'the data has changed: its version is not that of If-Match'),
 }
@@ -70,11 +81,13 @@ export class ApiError extends Error {
   readonly retrySafe: boolean
   readonly mayHaveWritten: boolean
   readonly retryAfterSeconds: number
+  /** `Set-Cookie` headers of the response. */
+  readonly setCookies: readonly string[]
 
   constructor(
     code: ApiErrorCode,
     message: string = errorTable[code].meaning,
-    options: { retryAfterSeconds?: number } = {},
+    options: { retryAfterSeconds?: number; setCookies?: readonly string[] | undefined } = {},
   ) {
     super(message)
     const { retrySafe, mayHaveWritten } = errorTable[code]
@@ -82,6 +95,7 @@ export class ApiError extends Error {
     this.retrySafe = retrySafe
     this.mayHaveWritten = mayHaveWritten
     this.retryAfterSeconds = options.retryAfterSeconds ?? 1
+    this.setCookies = options.setCookies ?? []
   }
 
   get statusCode(): number {
@@ -89,15 +103,13 @@ export class ApiError extends Error {
   }
 }
 
-const codeOfRequest: Record<SessionRequestErrorCode, ApiErrorCode> = {
-  ONETRIP_LOGIN_REQUIRED: 'API_LOGIN_FIRST',
-  ONETRIP_CROSS_SITE: 'API_CROSS_SITE',
-  ONETRIP_SEVERAL_COOKIES: 'API_BAD_REQUEST',
+/** Converts an error of the session plugin. Returns any other error of the store unchanged. */
+export function fromStore(error: StoreError): ApiError | (StoreError & { code: StoreCode }) {
+  const codes: Partial<Record<StoreErrorCode, ApiErrorCode>> = codesOfPlugin
+  const code = codes[error.code]
+  if (code === undefined) return error as StoreError & { code: StoreCode }
+  return new ApiError(code, error.message, { setCookies: error.setCookies })
 }
-
-/** Converts an error of the session plugin. */
-export const fromSession = ({ code, message }: SessionRequestError) =>
-  new ApiError(codeOfRequest[code], message)
 
 /**
  * For errors of Fastify and its plugins. Does not contain codes with one specific cause, such as

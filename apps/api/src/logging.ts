@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import { type StoreWarning, warningChannel } from '@onetrip/session-store'
+import {
+  type FastifyBaseLogger,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import { type LoggerOptions, pino } from 'pino'
 
 /**
@@ -62,6 +68,21 @@ export function standardOutput() {
     }
   }
   return stream
+}
+
+/**
+ * Collects the warnings of the store, which may warn before there is a logger.
+ *
+ * @returns Function that logs them and all later ones; without a logger, it drops them.
+ */
+export function loggerOfWarnings(): (log: Pick<FastifyBaseLogger, 'warn'> | undefined) => void {
+  const early: StoreWarning[] = []
+  let handle = (warning: StoreWarning): void => void early.push(warning)
+  warningChannel.subscribe((warning) => handle(warning as StoreWarning))
+  return (log) => {
+    handle = ({ code, message }) => log?.warn({ code }, message)
+    for (const warning of early.splice(0)) handle(warning)
+  }
 }
 
 /** Valid request ids of clients. They appear in logs and headers. */

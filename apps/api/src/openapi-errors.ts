@@ -86,7 +86,8 @@ function errorsOf(method: string, operation: Operation): Set<number> {
   }
   if (parameters.some((parameter) => 'in' in parameter && parameter.in === 'path')) add(414)
   if (method !== 'get') add(413, 415)
-  if (security.length > 0) add(401, ...(method === 'get' ? [] : [403]))
+  const isOptional = security.some((one) => Object.keys(one).length === 0)
+  if (security.length > 0 && !isOptional) add(401, ...(method === 'get' ? [] : [403]))
   return errors
 }
 

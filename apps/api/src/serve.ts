@@ -1,13 +1,7 @@
 import cluster from 'node:cluster'
 import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  type RetentionEvent,
-  retentionChannel,
-  type StoreWarning,
-  type StrategyName,
-  warningChannel,
-} from '@onetrip/session-store'
+import { type RetentionEvent, retentionChannel, type StrategyName } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -16,7 +10,7 @@ import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
 import { type Config, loadConfig } from './config.ts'
 import { messageWithCause } from './error-message.ts'
 import { defaultLimits } from './limits.ts'
-import { loggerOptions, standardOutput } from './logging.ts'
+import { loggerOfWarnings, loggerOptions, standardOutput } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { configuredStore } from './migration/stores.ts'
@@ -98,16 +92,14 @@ async function serveFromThisProcess(
     (await configuredAuthenticator(config, (err) =>
       app.log.error({ err }, 'USERS_FILE is invalid; keeping the users loaded before'),
     ))
+  const logWarnings = loggerOfWarnings()
   const store = configuredStore(config, {
     strategy: config.STRATEGY as StrategyName,
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
     idleSeconds: config.SESSION_IDLE_SECONDS,
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
-    janitor: config.JANITOR_INTERVAL_SECONDS > 0 && {
-      maxSessions: config.MAX_SESSIONS,
-      intervalSeconds: config.JANITOR_INTERVAL_SECONDS,
-    },
+    janitor: ownJanitor(config),
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,
@@ -164,10 +156,8 @@ async function serveFromThisProcess(
     metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })
   retentionChannel.subscribe((event) => logRetention(app.log, event as RetentionEvent))
-  warningChannel.subscribe((warning) => {
-    const { code, message } = warning as StoreWarning
-    if (primary === undefined || primary.isFirst) app.log.warn({ code }, message)
-  })
+  const isFirst = primary === undefined || primary.isFirst
+  logWarnings(isFirst ? app.log : undefined)
   const ending = closeWithGrace(
     {
       delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS,
@@ -186,7 +176,6 @@ async function serveFromThisProcess(
   )
   if (primary) onFirstSignal(ending.close)
   await store.ready(config.STARTUP_DEADLINE_MS)
-  const isFirst = primary === undefined || primary.isFirst
   if (isFirst) await logNodes(app)
   if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && isFirst) {
     pollRedis({
@@ -200,6 +189,15 @@ async function serveFromThisProcess(
   await primary?.mayListen()
   await listen(app, config)
 }
+
+const ownJanitor = ({ JANITOR_INTERVAL_SECONDS, MAX_SESSIONS }: Config) =>
+  JANITOR_INTERVAL_SECONDS === 0
+    ? 'elsewhere'
+    : {
+        maxSessions: MAX_SESSIONS,
+        intervalSeconds: JANITOR_INTERVAL_SECONDS,
+        sweepKeys: true, // the database is the API's own
+      }
 
 /** Logs the servers that hold keys. */
 async function logNodes({ log, store }: FastifyInstance): Promise<void> {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { AggregatorRegistry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { pollRedis } from '../src/metrics/redis-poller.ts'
@@ -162,6 +163,21 @@ test('Redis is polled on one connection; an outage and the recovery are logged o
   expect(lines).toEqual(['Redis does not answer', 'Redis answers again'])
   expect(nodes).toEqual([redis.socket, redis.socket])
   expect(values(await metrics(), 'onetrip_redis_up', { node: redis.socket })).toEqual([1])
+})
+
+test('polling continues after connections whose handshake got no reply', async () => {
+  const sidecar = await sidecarForThisTest(server.socket)
+  const registry = createRegistry()
+  const failures: unknown[] = []
+  const log = { info: () => {}, warn: ({ err }: { err: unknown }) => failures.push(err) } as never
+  const locations = [{ url: `redis://127.0.0.1:${sidecar.port}/5` }]
+  sidecar.breakDown()
+  onTestFinished(pollRedis({ locations, intervalSeconds: 0.02, deadlineMs: 200, registry, log }))
+  await sidecar.untilHanging(2)
+  expect(failures).toMatchObject([{ message: 'no reply during the handshake' }])
+  sidecar.mend()
+  const up = async () => values(parseMetrics(await registry.metrics()), 'onetrip_redis_up')
+  await expect.poll(up).toEqual([1])
 })
 
 test('two databases of one server are counted once', async () => {

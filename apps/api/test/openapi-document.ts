@@ -56,6 +56,10 @@ export function operationsOf(document: ApiDocument): Operation[] {
   )
 }
 
+/** Whether an operation accepts no request without a token: an empty requirement makes the token optional. */
+export const needsToken = ({ security = [] }: OpenAPIV3_1.OperationObject): boolean =>
+  security.length > 0 && !security.some((one) => Object.keys(one).length === 0)
+
 /** The documented response for an error that belongs to no operation. */
 export function errorResponse(document: ApiDocument, status: number): Body | undefined {
   const responses = Object.values(document.components?.responses ?? {})

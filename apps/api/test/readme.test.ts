@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { configSchema } from '../src/config-schema.ts'
 import { errorTable } from '../src/errors.ts'
-import { type ApiDocument, operationsOf } from './openapi-document.ts'
+import { type ApiDocument, needsToken, operationsOf } from './openapi-document.ts'
 import { appOn, riskOn } from './support.ts'
 
 const path = new URL('../README.md', import.meta.url)
@@ -71,7 +71,7 @@ const routes = () =>
     ['route', 'token', 'description'],
     operationsOf(document).map(({ method, path, operation }) => [
       `\`${method} ${path}\``,
-      operation.security ? 'yes' : '',
+      needsToken(operation) ? 'yes' : '',
       operation.summary ?? '',
     ]),
   )

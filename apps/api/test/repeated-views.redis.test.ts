@@ -7,6 +7,7 @@ const server = redisOfThisFile()
 test('POST /views with an Idempotency-Key counts once', async () => {
   const app = await appForThisTest(server.socket)
   const token = await login(app)
+  const logout = { method: 'POST', url: '/logout' } as const
   const view = (key: string) =>
     app.inject({
       method: 'POST',
@@ -19,6 +20,15 @@ test('POST /views with an Idempotency-Key counts once', async () => {
     [200, 1],
     [200, 1],
     [200, 2],
+  ])
+  expect((await app.inject({ ...logout, headers: bearer(token) })).statusCode).toBe(204)
+  const ended = await Promise.all([view('one'), view('three')])
+  expect(ended.map((answer) => [answer.statusCode, answer.json().message])).toEqual([
+    [
+      401,
+      'the session does not exist or has ended; a view of an earlier call with this idempotency key may still be counted',
+    ],
+    [401, 'the session does not exist or has ended'],
   ])
   const tooLong = await view('x'.repeat(256))
   expect([tooLong.statusCode, tooLong.json().message]).toEqual([

@@ -38,7 +38,7 @@ const tokens = { secrets: [secret] }
 /** Store on the source, as before the migration. */
 async function sourceStore(): Promise<SessionStore> {
   const url = `unix://${source.socket}`
-  const store = createSessionStore({ url, tokens, janitor: false, deadlineMs: 20_000 })
+  const store = createSessionStore({ url, tokens, janitor: 'elsewhere', deadlineMs: 20_000 })
   onTestFinished(() => store.close())
   await store.ready()
   return store
@@ -47,7 +47,7 @@ async function sourceStore(): Promise<SessionStore> {
 /** Store on the cluster, as after the migration. */
 async function targetStore(): Promise<SessionStore> {
   const store = createSessionStore({
-    ...{ cluster: { nodes: nodes().split(',') }, tokens, janitor: false, deadlineMs: 20_000 },
+    ...{ cluster: { nodes: nodes().split(',') }, tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
   })
   onTestFinished(() => store.close())
   await store.ready()
@@ -178,7 +178,7 @@ test('moves to a single Redis with partitioned keys', async () => {
     ),
   ).toMatchObject({ code: 0, stderr: '' })
   const url = `unix://${source.socket}?db=1`
-  const after = createSessionStore({ url, keys: partitionedKeys(64), tokens, janitor: false })
+  const after = createSessionStore({ url, keys: partitionedKeys(64), tokens, janitor: 'elsewhere' })
   onTestFinished(() => after.close())
   await after.ready()
   expect(await after.checkToken(session?.token ?? '')).toMatchObject({ user: 'user 0' })

@@ -126,6 +126,28 @@ test.each([
 })
 
 test.each(['1', '2'])(
+  'with %s workers, one log line and a metric say that frames are off',
+  async (workers) => {
+    const hook = `import { registerHooks } from 'node:module'
+      registerHooks({ load: (url, context, next) => url.endsWith('/ioredis/package.json')
+        ? { format: 'json', source: '{"version":"6.99.0"}', shortCircuit: true }
+        : next(url, context) })`
+    const redis = await redisForThisTest()
+    const { api, url } = await apiProcessForThisTest({
+      REDIS_URL: `unix://${redis.socket}`,
+      WORKERS: workers,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+    })
+    const lines = api.lastLines.filter((line) => line.includes('ONETRIP_FRAMES_OFF'))
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 40, msg: expect.stringContaining('ioredis 6.99.0 is installed') },
+    ])
+    const metrics = await (await fetch(`${url}/metrics`)).text()
+    expect(metrics).toMatch(/^onetrip_info{.*sender="pipeline"/m)
+  },
+)
+
+test.each(['1', '2'])(
   'with %s workers, one log line warns that Redis may evict sessions',
   async (workers) => {
     const config = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' }

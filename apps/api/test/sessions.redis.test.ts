@@ -1,4 +1,4 @@
-import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { InjectOptions } from 'fastify'
 import { expect, test } from 'vitest'
 import { appForThisTest, bearer, login } from './support.ts'
@@ -76,14 +76,24 @@ test('ending the own session, or all sessions, clears the cookie', async () => {
   })
   expect(all.json()).toEqual({ ended: 2 })
   expect(all.cookies).toMatchObject(forgotten)
-  const out = await app.inject({ method: 'POST', url: '/logout', headers: bearer(second) })
-  expect([out.statusCode, out.cookies]).toMatchObject([204, forgotten])
-  const stale = await app.inject({
-    method: 'POST',
-    url: '/logout',
-    cookies: { [COOKIE]: `${second.slice(0, -2)}AA` },
-  })
-  expect([stale.statusCode, stale.cookies]).toMatchObject([401, forgotten])
+})
+
+test('a logout is idempotent: without a session it answers 204, too', async () => {
+  const app = await appForThisTest(server.socket)
+  const forgotten = [{ name: COOKIE, value: '', maxAge: 0, path: '/', secure: true }]
+  const token = await login(app)
+  const logout = async (request: InjectOptions) => {
+    const { statusCode, cookies } = await app.inject({ method: 'POST', url: '/logout', ...request })
+    return [statusCode, cookies]
+  }
+  expect(await logout({ cookies: { [COOKIE]: token } })).toMatchObject([204, forgotten])
+  expect((await app.inject({ url: '/me', headers: bearer(token) })).statusCode).toBe(401)
+  expect(await logout({ cookies: { [COOKIE]: token } })).toMatchObject([204, forgotten])
+  const stale = { [COOKIE]: `${token.slice(0, -2)}AA` }
+  expect(await logout({ cookies: stale })).toMatchObject([204, forgotten])
+  expect(await logout({ headers: bearer(token) })).toEqual([204, []])
+  expect(await logout({ headers: bearer('x') })).toEqual([204, []])
+  expect(await logout({})).toEqual([204, []])
 })
 
 test('the cookie has the lifetime of the token, and no __Host- prefix if it is not Secure', async () => {
@@ -131,15 +141,33 @@ test('a login never reuses the token of the request, and ends the session of the
   expect(again.statusCode).toBe(200)
 })
 
-test('a request with two session cookies is rejected', async () => {
+test('a request with two session cookies is rejected, and its response removes them', async () => {
   const app = await appForThisTest(server.socket)
   const cookie = `${COOKIE}=${await login(app)}; other=1; ${COOKIE}=${await login(app, 'mallory')}`
-  expect((await app.inject({ url: '/me', headers: { cookie } })).statusCode).toBe(400)
+  const answer = await app.inject({ url: '/me', headers: { cookie } })
+  expect(answer.json()).toMatchObject({ statusCode: 400, code: 'API_BAD_REQUEST' })
+  expect(answer.cookies).toMatchObject([{ name: COOKIE, value: '', maxAge: 0, path: '/' }])
   const out = await app.inject({ url: '/me', headers: { cookie: `other=1; x${COOKIE}=a; b` } })
   expect(out.json()).toMatchObject({ statusCode: 401, code: 'API_LOGIN_FIRST' })
   const nameless = { cookie: `${COOKIE}x; ${COOKIE}=${await login(app)}` }
   expect((await app.inject({ url: '/me', headers: nameless })).statusCode).toBe(200)
 })
+
+test.each(['/login', '/logout'])(
+  '%s works with two session cookies, and ends both sessions',
+  async (url) => {
+    const app = await appForThisTest(server.socket)
+    const tokens = [await login(app), await login(app, 'mallory')]
+    const cookie = tokens.map((token) => `${COOKIE}=${token}`).join('; ')
+    const payload = { user: 'ada' } // ignored by /logout
+    const answer = await app.inject({ method: 'POST', url, headers: { cookie }, payload })
+    expect(answer.statusCode).toBeLessThan(300)
+    for (const token of tokens) {
+      const me = await app.inject({ url: '/me', headers: bearer(token) })
+      expect(me.json()).toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
+    }
+  },
+)
 
 test('a 401 does not clear the cookie, which a concurrent login may have replaced', async () => {
   const app = await appForThisTest(server.socket)
@@ -211,4 +239,21 @@ test.each<[string, InjectOptions['headers'], number]>([
   expect(await send({ method: 'POST', url: '/login', payload: { user: 'mallory' } })).toBe(status)
   const logout = { method: 'POST', url: '/logout' } as const
   expect(await send(logout, { cookie })).toBe(status === 200 ? 204 : status)
+})
+
+test('POST /logout with a lost reply says that a retry is safe', async () => {
+  const redis = await redisForThisTest()
+  const app = await appForThisTest(redis.socket)
+  const token = await login(app)
+  redis.program.signal('SIGSTOP')
+  const logout = { method: 'POST', url: '/logout', headers: bearer(token) } as const
+  const lost = app.inject(logout)
+  await expect.poll(() => app.store.pool?.inFlight).toBe(1)
+  redis.program.signal('SIGKILL')
+  expect((await lost).json()).toMatchObject({
+    statusCode: 503,
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    retrySafe: true,
+  })
 })

@@ -27,7 +27,7 @@ export async function appOn(socket: string, options: TestOptions = {}): Promise<
     },
     ...(strategy && { strategy }),
     deadlineMs,
-    janitor: false,
+    janitor: 'elsewhere',
   })
   const app = await buildApp({
     store,

@@ -41,7 +41,7 @@ async function storeForThisTest(strategy: (typeof strategyNames)[number]): Promi
     url: await withPasswordOf('api', url, secrets),
     strategy,
     tokens: { secrets: ['x'.repeat(32)] },
-    janitor: false,
+    janitor: 'elsewhere',
   })
   onTestFinished(() => store.close())
   await store.ready()
@@ -97,7 +97,7 @@ test('writes of transactions and scripts survive a restart', async () => {
       url: await withPasswordOf('api', unixUrl(socket), secrets),
       strategy: 'transaction',
       tokens: { secrets: ['x'.repeat(32)] },
-      janitor: false,
+      janitor: 'elsewhere',
     })
     await store.ready()
     return store
@@ -161,10 +161,16 @@ describe('the user api', () => {
     const token = store.issueToken()
     await store.updateToken(token, 'ada', 'tea')
     const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }
-    const janitor = store.janitor({ maxSessions: 0, ...often })
+    const janitor = store.janitor({ maxSessions: 0, sweepKeys: true, ...often })
     expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })
     expect(await janitor.runOnce()).toMatchObject({ worked: true }) // tasks can be due from the second run on
     await expect(store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
+  })
+
+  test('may read the types of keys, and the time', async () => {
+    const call = await clientForThisTest('api')
+    expect(await call('TYPE', 'login:')).toMatch(/^(none|hash)$/)
+    expect(await call('TIME')).toHaveLength(2)
   })
 
   test.each([
@@ -198,7 +204,7 @@ test('the user operator can monitor Redis, but not read or change data', async (
   expect(await call('CLIENT', 'LIST')).toContain('user=operator')
   expect(await call('CONFIG', 'GET', 'maxmemory-policy')).toContain('noeviction')
   expect(await call('LATENCY', 'DOCTOR')).toContain('Dave')
-  expect(await call('SLOWLOG', 'LEN')).toBe(0)
+  expect(await call('SLOWLOG', 'LEN')).toEqual(expect.any(Number))
   for (const [name, ...args] of [
     ['HGETALL', 'login:'],
     ['CONFIG', 'SET', 'maxmemory', '1mb'],

@@ -126,7 +126,7 @@ async function run(flags: Flags, signal: AbortSignal): Promise<string[]> {
   const options = {
     tokens: { secrets: config.SESSION_SECRETS.split(',') },
     deadlineMs: DEADLINE_MS,
-    janitor: false,
+    janitor: 'elsewhere',
   } as const
   const sides = {
     from: {

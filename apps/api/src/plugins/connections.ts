@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,8 +18,9 @@ interface Connection {
 
 const SHUTDOWN_CHECK_MS = 20
 
-/** The request is complete and its response has not begun. */
-const isWaiting = (response: ServerResponse) => response.req.complete && !response.headersSent
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+const isSafe = ({ req }: ServerResponse) => SAFE_METHODS.has(req.method ?? '')
 
 /**
  * Bytes of the responses that the operating system has accepted. `bytesWritten` and `writableLength` change
@@ -38,6 +40,8 @@ function bytesAccepted(socket: Socket): number {
  *
  * - Requests above `pipelinedRequests` in flight on one connection are rejected with 429. Node itself stops
  *   reading from a connection with too many bytes of queued responses.
+ * - A pipelined request waits until those before it are answered, unless all of them are safe (RFC 9112, 9.3.2).
+ *   Otherwise `GET /me` could still succeed behind `POST /logout`. If the connection closes, it is dropped.
  * - A connection is closed if its responses made no progress for `stalledMs`. The socket timeout cannot be
  *   used, because reading a request restarts it.
  * - During shutdown, the remaining connections are closed `flushMs` after the last request was answered.
@@ -52,20 +56,46 @@ export const connectionsPlugin = fp<Limits>(
       socket.prependListener('close', () => connections.delete(socket))
     })
 
+    /** Starts a request that waits for those before it on its connection. Key: its response. */
+    const starts = new WeakMap<ServerResponse, () => void>()
+
     const tooMany = new ApiError(
       'API_TOO_MANY_REQUESTS',
       `more than ${pipelinedRequests} requests are in flight on this connection`,
     )
     app.addHook('onRequest', ({ raw: { socket } }, { raw: response }, done) => {
-      const inFlight = connections.get(socket)?.responses.push(response) ?? 0
-      done(inFlight > pipelinedRequests ? tooMany : undefined)
+      const { responses = [] } = connections.get(socket) ?? {}
+      const inFlight = responses.push(response)
+      if (inFlight > pipelinedRequests) done(tooMany)
+      else if (inFlight > 1 && !responses.every(isSafe)) {
+        // The function will be called by another request: bind the context, which has the span of this one.
+        starts.set(
+          response,
+          AsyncResource.bind(() => done()),
+        )
+      } else done()
     })
     app.addHook('onResponse', ({ raw: { socket } }, { raw: response }, done) => {
-      const { responses = [] } = connections.get(socket) ?? {}
-      if (responses[0] === response) responses.shift()
-      else if (responses.includes(response)) responses.splice(responses.indexOf(response), 1)
+      // After `connection: close` no other request can be answered: the response stays, and those behind it wait.
+      if (socket.writable) answered(connections.get(socket)?.responses ?? [], response)
       done()
     })
+
+    function answered(responses: ServerResponse[], response: ServerResponse): void {
+      if (responses[0] === response) responses.shift()
+      else if (responses.includes(response)) responses.splice(responses.indexOf(response), 1)
+      if (responses.length > 0) startNext(responses)
+    }
+
+    /** Starts the first request, or all safe ones before the first that is not. */
+    function startNext(responses: readonly ServerResponse[]): void {
+      const unsafe = responses.findIndex((response) => !isSafe(response))
+      for (const response of responses.slice(0, unsafe < 0 ? undefined : Math.max(1, unsafe))) {
+        const start = starts.get(response)
+        starts.delete(response)
+        start?.()
+      }
+    }
 
     const stallCheck = setInterval(() => {
       for (const [socket, connection] of connections) {
@@ -76,6 +106,10 @@ export const connectionsPlugin = fp<Limits>(
       }
     }, stalledMs).unref()
     app.addHook('onClose', async () => clearInterval(stallCheck))
+
+    /** The request is complete, has started, and its response has not begun. */
+    const isWaiting = (response: ServerResponse) =>
+      response.req.complete && !response.headersSent && !starts.has(response)
 
     async function closeWhenAnswered(): Promise<void> {
       let closeAt = performance.now() + flushMs

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { StoreError } from '@onetrip/session-store'
-import { errorBody, errorHeaders, SessionRequestError } from '@onetrip/session-store/fastify'
+import { errorBody, errorHeaders } from '@onetrip/session-store/fastify'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError, errorTable, fromSession, fromStatus } from '../errors.ts'
+import { ApiError, errorTable, fromStatus, fromStore } from '../errors.ts'
 import { lineLimit } from '../logging.ts'
 
 const MAX_LINES_PER_SECOND = 10
@@ -13,7 +13,7 @@ const suppressedLines = lineLimit(MAX_LINES_PER_SECOND)
 /** Converts every error into a response, as the table in `errors.ts` says. */
 export const errorsPlugin = fp(
   async (app) => {
-    app.setErrorHandler<FastifyError | StoreError | SessionRequestError | ApiError>(answerError)
+    app.setErrorHandler<FastifyError | StoreError | ApiError>(answerError)
     app.setNotFoundHandler(() => {
       throw new ApiError('API_NOT_FOUND')
     })
@@ -22,12 +22,12 @@ export const errorsPlugin = fp(
 )
 
 function answerError(
-  error: FastifyError | StoreError | SessionRequestError | ApiError | null | undefined,
+  error: FastifyError | StoreError | ApiError | null | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  if (error instanceof SessionRequestError) return answer(fromSession(error), request, reply)
-  if (error instanceof StoreError || error instanceof ApiError) return answer(error, request, reply)
+  if (error instanceof StoreError) return answer(fromStore(error), request, reply)
+  if (error instanceof ApiError) return answer(error, request, reply)
   // A route of the application can throw anything, even null.
   const clientError = fromStatus(error?.statusCode ?? 500, error?.message)
   if (clientError) return answer(clientError, request, reply)
@@ -36,7 +36,7 @@ function answerError(
 }
 
 function answer(
-  error: StoreError | ApiError,
+  error: ReturnType<typeof fromStore>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {

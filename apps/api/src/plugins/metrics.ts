@@ -27,12 +27,13 @@ export const metricsPlugin = fp<MetricsOptions>(
     new Gauge({
       name: 'onetrip_info',
       help: 'Configuration of the API, in the labels',
-      labelNames: ['strategy', 'transport', 'topology', 'workers', 'pool_size'],
+      labelNames: ['strategy', 'sender', 'transport', 'topology', 'workers', 'pool_size'],
       aggregator: 'first',
       registers: [registry],
     }).set(
       {
         strategy: app.store.strategy,
+        sender: app.store.sender,
         transport,
         topology,
         ...(settings && { workers: settings.workers, pool_size: settings.poolSize }),

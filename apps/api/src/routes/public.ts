@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
 import type { Authenticator } from '../authenticator.ts'
 import { ApiError } from '../errors.ts'
-import { Login, limitQuery, Popular } from '../schemas.ts'
+import { Login, limitQuery, NoContent, Popular } from '../schemas.ts'
 
 const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = async (
   app,
@@ -42,6 +42,26 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
     },
   )
 
+  app.post(
+    '/logout',
+    {
+      schema: {
+        operationId: 'logout',
+        summary: 'Log out: end this session',
+        description:
+          'Idempotent: 204 also without a token, with an invalid or expired one, and if the session has ended.',
+        tags: ['sessions'],
+        security: [{}, { bearer: [] }, { cookie: [] }],
+        response: { 204: NoContent },
+        'x-errors': [403],
+      },
+    },
+    async (_request, reply) => {
+      await reply.logout()
+      return reply.code(204).send()
+    },
+  )
+
   app.get(
     '/items/popular',
     {
@@ -57,7 +77,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
   )
 }
 
-/** Routes without a session. */
+/** Routes that need no session. */
 export const publicRoutes = fp(routes, {
   name: 'public-routes',
   dependencies: ['errors', '@onetrip/session-store', 'login-limit'],

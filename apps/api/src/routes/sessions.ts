@@ -89,22 +89,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 
-  app.post(
-    '/logout',
-    {
-      schema: {
-        operationId: 'logout',
-        summary: 'Log out: end this session',
-        tags,
-        response: { 204: NoContent },
-      },
-    },
-    async (_request, reply) => {
-      await reply.logout()
-      return reply.code(204).send()
-    },
-  )
-
   app.get(
     '/recent',
     {

@@ -39,28 +39,6 @@ export const buyNaively =
     return { boughtAt, left: Number(left), isNew: true }
   }
 
-/**
- * Decrements first, and increments again if none was left or the user has one. A purchase takes three round trips, a
- * refusal one to five. Never oversells. If the process or Redis dies after the decrement, one item is lost: no user has
- * it or can buy it. `setStock` with the same number repairs that.
- */
-export const buyCompensated =
-  (store: Runs): Buy =>
-  async (item, user) => {
-    const key = shopKeys.sale(item)
-    const read = () => send(store, ['HGET', key, LEFT], ['HGET', key, user])
-    const refused = refusal(await read())
-    if (refused) return refused
-    const boughtAt = Date.now()
-    const [left] = await send(store, ['HINCRBY', key, LEFT, -1])
-    if (Number(left) >= 0) {
-      const [isNew] = await send(store, ['HSETNX', key, user, boughtAt])
-      if (isNew === 1) return { boughtAt, left: Number(left), isNew: true }
-    }
-    await send(store, ['HINCRBY', key, LEFT, 1])
-    return refusal(await read()) ?? 'sold out'
-  }
-
 /** Attempts per purchase. */
 const MAX_ATTEMPTS = 100
 
@@ -165,7 +143,7 @@ async function attempt(redis: Connection, item: string, user: string) {
   return { boughtAt, left: Number(left), isNew: true }
 }
 
-export const saleMethodNames = ['script', 'compensated', 'optimistic', 'naive'] as const
+export const saleMethodNames = ['script', 'optimistic', 'naive'] as const
 export type SaleMethodName = (typeof saleMethodNames)[number]
 
 /** Returns the method with this name. */
@@ -175,6 +153,6 @@ export function saleMethod(
   options: OptimisticOptions,
 ): SaleMethod {
   if (name === 'optimistic') return optimisticSale(options)
-  const methods = { script: buyByScript, compensated: buyCompensated, naive: buyNaively }
-  return { buy: methods[name](store), close: () => undefined }
+  const buy = name === 'naive' ? buyNaively(store) : buyByScript(store)
+  return { buy, close: () => undefined }
 }

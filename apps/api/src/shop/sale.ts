@@ -80,8 +80,8 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return { left, sold }`
 
 /**
- * Sets the number of pieces on sale, including those already sold. Idempotent. It also repairs a count of
- * pieces left that does not match the buyers (`compensated`). Keys: sale.
+ * Sets the number of pieces on sale, including those already sold. Idempotent, also during a sale: the pieces
+ * left are computed from the buyers. Keys: sale.
  */
 export function setStock(item: string, pieces: number): Update<Sale> {
   return {

@@ -1,6 +1,7 @@
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   type CacheRead,
@@ -146,6 +147,18 @@ test('a stalled connection makes values stale only up to the limit', async () =>
   }
   expect(staleAt - changedAt).toBeLessThanOrEqual(500)
   await relay.command('resume')
+  await works()
+})
+
+test('after connections whose handshake got no reply, values are cached again', async () => {
+  const sidecar = await sidecarForThisTest(server.socket)
+  const url = `redis://127.0.0.1:${sidecar.port}`
+  const { lastRead, works } = cacheForThisTest({ url, deadlineMs: 200 })
+  await works()
+  sidecar.breakDown()
+  await sidecar.untilHanging(2)
+  expect(await lastRead('cached:a')).toMatchObject({ how: 'bypass' })
+  sidecar.mend()
   await works()
 })
 

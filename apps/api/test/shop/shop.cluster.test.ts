@@ -20,7 +20,7 @@ test.each<StrategyName>(['sequential', 'pipeline', 'batch'])(
     onTestFinished(() => client.disconnect())
     const store = createSessionStore({
       ...{ client, strategy, keys: partitionedKeys(), tokens: { secrets: [secret] } },
-      janitor: false,
+      janitor: 'elsewhere',
       deadlineMs: 30_000,
     })
     const app = await buildApp({

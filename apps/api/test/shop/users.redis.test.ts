@@ -23,7 +23,7 @@ test('the Redis user of the API has the permissions for the shop', async () => {
   for (const strategy of strategyNames) {
     for (const method of saleMethodNames) {
       const tokens = { secrets: [secret] }
-      const store = createSessionStore({ url, strategy, tokens, janitor: false })
+      const store = createSessionStore({ url, strategy, tokens, janitor: 'elsewhere' })
       const sale = saleMethod(method, store, { url, deadlineMs: 30_000 })
       const app = await buildApp({
         store,

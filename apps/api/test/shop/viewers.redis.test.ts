@@ -37,7 +37,7 @@ test.each(strategyNames)('%s: each user counts once per item', async (strategy) 
 async function storeForThisTest() {
   const url = `unix://${server.socket}`
   const tokens = { secrets: [secret] }
-  const store = createSessionStore({ url, tokens, janitor: false, deadlineMs: 20_000 })
+  const store = createSessionStore({ url, tokens, janitor: 'elsewhere', deadlineMs: 20_000 })
   onTestFinished(() => store.close())
   await store.ready()
   return store

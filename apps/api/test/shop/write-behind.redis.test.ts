@@ -18,7 +18,7 @@ async function countsForThisTest(
     url,
     deadlineMs,
     tokens: { secrets: [secret] },
-    janitor: false,
+    janitor: 'elsewhere',
   })
   onTestFinished(() => store.close())
   await store.ready()
