@@ -6,6 +6,7 @@ import { serve } from './support/serve.ts'
 
 function reply(name: string): Reply {
   if (name === 'HGET') return 'nobody'
+  if (name === 'TYPE') return 'none'
   if (name === 'ZSCORE') return String(Date.now() / 1000)
   return name === 'ZRANGE' || name === 'ZREVRANGE' ? [] : '-1'
 }

@@ -13,7 +13,12 @@ import type { Invocation } from './command.ts'
 import type { Experiment, Preset } from './experiment/experiment.ts'
 import { experiments } from './experiments.ts'
 import { readResult, type SavedResult } from './reporting/files.ts'
-import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
+import {
+  addOutputs,
+  type OutputFlags,
+  prepareOutputs,
+  requireCommitted,
+} from './reporting/outputs.ts'
 
 type AllOptions = OutputFlags & { quick?: boolean; full?: boolean; only?: string[] }
 
@@ -60,6 +65,7 @@ async function runAll(options: AllOptions, { interrupt }: Invocation): Promise<v
   const preset = quick ? 'quick' : full ? 'full' : 'usual'
   const chosen = only ? experiments.filter(({ name }) => only.includes(name)) : defaultsOf(preset)
   const folder = resolve(json ?? join(dirname(places().report), 'results'))
+  await requireCommitted(folder)
   await mkdir(folder, { recursive: true }).catch((error: unknown) => {
     throw new Problem(`${folder} cannot be written: ${messageOf(error)}.`)
   })

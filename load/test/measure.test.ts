@@ -1,7 +1,12 @@
+import { execFileSync } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseInfo } from '@onetrip/session-store'
 import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { factsOf, readingOf } from '@onetrip/stack/redis-info.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, test } from 'vitest'
+import { gitState } from '../src/measure/machine.ts'
 
 describe('metrics', () => {
   test('are parsed to names, labels and values', () => {
@@ -91,4 +96,19 @@ describe('INFO', () => {
       ]),
     })
   })
+})
+
+test('a working copy is dirty if anything but published results has changed', async () => {
+  const folder = await temporaryFolder()
+  expect(await gitState(folder)).toBeNull()
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' })
+  git('init', '--quiet')
+  const identity = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org']
+  git(...identity, 'commit', '--quiet', '--allow-empty', '--message', 'Begin')
+  const commit = git('rev-parse', 'HEAD').trim()
+  await mkdir(join(folder, 'load/results'), { recursive: true })
+  await writeFile(join(folder, 'load/results/http.json'), '{}')
+  expect(await gitState(folder)).toEqual({ commit, dirty: false })
+  await writeFile(join(folder, 'load/cli.ts'), '')
+  expect(await gitState(folder)).toEqual({ commit, dirty: true })
 })

@@ -24,7 +24,7 @@ export async function serve(
     sender: inTurn(name, contenders),
     deadlineMs,
     idleSeconds: config.SESSION_IDLE_SECONDS,
-    janitor: false, // its commands would be measured, too
+    janitor: 'elsewhere', // its commands would be measured, too
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,

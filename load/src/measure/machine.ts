@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { cpus, release, totalmem, type } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { repository } from '@onetrip/stack/places.ts'
 
@@ -21,17 +22,22 @@ export function machine() {
 
 export interface GitState {
   commit: string
-  /** Whether there were uncommitted changes. */
+  /** Whether there were uncommitted changes, other than published results. */
   dirty: boolean
 }
 
-/** The repository's commit; null without git or outside of a repository (a packed copy). */
-export async function gitState(): Promise<GitState | null> {
+/** The folder of the published results, in the repository. */
+const RESULTS = 'load/results'
+export const publishedResults = join(repository, RESULTS)
+
+/** The commit of a repository; null without git or outside of a repository (a packed copy). */
+export async function gitState(folder = repository): Promise<GitState | null> {
   const git = async (...args: string[]) =>
-    (await promisify(execFile)('git', args, { cwd: repository })).stdout.trim()
+    (await promisify(execFile)('git', args, { cwd: folder })).stdout.trim()
   try {
     const commit = await git('rev-parse', 'HEAD')
-    return { commit, dirty: (await git('status', '--porcelain')) !== '' }
+    const changes = await git('status', '--porcelain', '--', '.', `:!${RESULTS}`)
+    return { commit, dirty: changes !== '' }
   } catch {
     return null
   }

@@ -6,6 +6,7 @@ import { print, printError, step } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import type { Result } from '../experiment/result.ts'
 import { experiments } from '../experiments.ts'
+import { gitState, publishedResults } from '../measure/machine.ts'
 import { readResult, readResults, type SavedResult } from './files.ts'
 import { markdownOf } from './markdown.ts'
 import { indexOf, pageOf } from './page.ts'
@@ -42,9 +43,10 @@ function addReports(command: Command): Command {
  * `--no-report`.
  *
  * @returns a function that writes the files atomically and prints their paths.
- * @throws Problem when a file cannot be written.
+ * @throws Problem when a file cannot be written, or when `--json` would publish figures of uncommitted code.
  */
 export async function prepareOutputs(flags: OutputFlags) {
+  if (flags.json !== undefined) await requireCommitted(flags.json)
   const file = async (name: 'json' | 'html' | 'markdown') => {
     const path = flags[name]
     return path === undefined ? null : await outputFile(`--${name}`, path)
@@ -63,6 +65,21 @@ export async function prepareOutputs(flags: OutputFlags) {
     }
     if (isLatest) await updateLatest(results)
   }
+}
+
+/**
+ * Checks that published figures can be traced to a commit.
+ *
+ * @throws Problem if the path is the folder of published results or a file in it, and the code has uncommitted changes.
+ */
+export async function requireCommitted(path: string): Promise<void> {
+  const target = resolve(path)
+  if (target !== publishedResults && dirname(target) !== publishedResults) return
+  const git = await gitState()
+  if (git?.dirty === false) return
+  throw new Problem(
+    `--json ${path} would publish figures of code that is not committed. Commit the changes (git status) and measure again, or write to another folder.`,
+  )
 }
 
 /** `npm run load -- report PATH...`: makes a report from saved results. */

@@ -5,13 +5,23 @@ import { Command } from 'commander'
 import { afterEach, expect, test, vi } from 'vitest'
 import { http } from '../../src/experiments/http/http.ts'
 import { ioThreads } from '../../src/experiments/io-threads/io-threads.ts'
+import * as machine from '../../src/measure/machine.ts'
 import { readResults } from '../../src/reporting/files.ts'
 import { markdownOf } from '../../src/reporting/markdown.ts'
-import { addOutputs, type OutputFlags, prepareOutputs } from '../../src/reporting/outputs.ts'
+import {
+  addOutputs,
+  type OutputFlags,
+  prepareOutputs,
+  requireCommitted,
+} from '../../src/reporting/outputs.ts'
 import { partOf } from '../../src/reporting/part.ts'
 import { httpSamples, resultOf, runsOf } from '../support/result.ts'
 
-afterEach(() => void vi.unstubAllEnvs())
+vi.mock(import('../../src/measure/machine.ts'), { spy: true })
+afterEach(() => {
+  vi.unstubAllEnvs()
+  vi.restoreAllMocks()
+})
 
 const result = resultOf(http, httpSamples({ naive: [10_000 / 3], batch: [40_000] }))
 const saved = [{ name: 'this run', experiment: http, result }]
@@ -42,6 +52,19 @@ test('rejects a path that cannot be written, before the measurement', async () =
     const refused = prepareOutputs({ [option]: '/nowhere/file' })
     await expect(refused).rejects.toThrow(`--${option} /nowhere/file cannot be`)
   }
+})
+
+test('refuses to publish figures of code that is not committed', async () => {
+  const gitState = vi.spyOn(machine, 'gitState')
+  const published = join(machine.publishedResults, 'http.json')
+  gitState.mockResolvedValue({ commit: 'f'.repeat(40), dirty: true })
+  await expect(prepareOutputs({ json: published })).rejects.toThrow('Commit the changes')
+  await expect(requireCommitted(machine.publishedResults)).rejects.toThrow('Commit the changes')
+  await requireCommitted(join(await temporaryFolder(), 'http.json'))
+  gitState.mockResolvedValue(null)
+  await expect(requireCommitted(published)).rejects.toThrow('not committed')
+  gitState.mockResolvedValue({ commit: 'f'.repeat(40), dirty: false })
+  await requireCommitted(published)
 })
 
 test('the latest report has a page for each experiment, and --no-report does not update it', async () => {

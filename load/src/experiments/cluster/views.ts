@@ -39,7 +39,11 @@ export async function openViews(
   context: Context,
 ): Promise<Views> {
   const nodes = ports.map((port) => ({ host: '127.0.0.1', port }))
-  const common = { janitor: false, deadlineMs: 30_000, tokens: { secrets: [newSecret()] } } as const
+  const common = {
+    janitor: 'elsewhere',
+    deadlineMs: 30_000,
+    tokens: { secrets: [newSecret()] },
+  } as const
   const open = async () => {
     const client = partitions === null ? null : createCluster(nodes)
     if (client) context.defer(() => client.disconnect())

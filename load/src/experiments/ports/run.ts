@@ -133,7 +133,7 @@ async function recordViews(
 }
 
 function storeBy(strategy: Client['strategy'], url: string): SessionStore {
-  const options = { tokens: { secrets: [newSecret()] }, janitor: false } as const
+  const options = { tokens: { secrets: [newSecret()] }, janitor: 'elsewhere' } as const
   return strategy === 'closes-itself'
     ? createSessionStore({ ...options, sender: closingItself(url) })
     : createSessionStore({ ...options, strategy, url, deadlineMs: DEADLINE_MS })

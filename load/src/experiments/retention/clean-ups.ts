@@ -48,7 +48,8 @@ export async function cleanUpOf(
   if (piece) return () => trimInPieces(redis, sessions, piece)
   if (name === SWEEP) {
     await trimAtOnce()
-    const limits = { maxSessions: NEVER, rescaleEverySeconds: NEVER, sweepEverySeconds: 0 }
+    const sweepAll = { sweepEverySeconds: 0, sweepKeys: true }
+    const limits = { maxSessions: NEVER, rescaleEverySeconds: NEVER, ...sweepAll }
     return await janitor({ url, limits, untilSwept: true }, sessions, run)
   }
   const batchSize = batchSizes.find((size) => janitorOf(size) === name) ?? 0

@@ -14,7 +14,7 @@ export interface JanitorWork {
 }
 
 const { url, limits, untilSwept } = workerData as JanitorWork
-const store = createSessionStore({ url, tokens: { secrets: [newSecret()] }, janitor: false })
+const store = createSessionStore({ url, tokens: { secrets: [newSecret()] }, janitor: 'elsewhere' })
 let removed = 0
 const janitor = store.janitor({
   ...limits,

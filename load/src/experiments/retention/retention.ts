@@ -77,7 +77,7 @@ Examples:
     const server = await context.startRedis({ build: 'patched' })
     const tokens = { secrets: [newSecret()] }
     const { url } = server
-    const store = createSessionStore({ url, tokens, deadlineMs: 60_000, janitor: false })
+    const store = createSessionStore({ url, tokens, deadlineMs: 60_000, janitor: 'elsewhere' })
     context.defer(() => store.close())
     await store.ready()
     const redis = new Redis(server.socket)
