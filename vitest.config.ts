@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
 // A file's suffix says what its tests need:
 //   *.test.ts           only Node
@@ -16,6 +17,39 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.onetrip/compile-c
 
 /** Enough for a machine with a load of ten per core. Vitest's default is one second. */
 const expectOptions = { poll: { timeout: 60_000 } }
+
+/** The tests of the store that use a client, with another copy of ioredis. */
+const withIoredis = (name: string, copy: string): TestProjectInlineConfiguration => ({
+  resolve: { alias: { ioredis: copy } },
+  test: {
+    name,
+    expect: expectOptions,
+    include: [
+      'packages/session-store/test/{batch,client,cluster,database,faults,handshake}.redis.test.ts',
+      'packages/session-store/test/{janitor,prefix,races,slot-move,store,unexpected}.redis.test.ts',
+    ],
+    globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+})
+
+/** Only for `.ci/newest-ioredis`: the folder of the copy that it tests. */
+const newestIoredis = process.env.NEWEST_IOREDIS
+
+/** Lists the version of this copy of ioredis as verified, so that the tests run with frames. */
+function verified(copy: string) {
+  const { version } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'))
+  return {
+    name: 'verified-ioredis',
+    transform(code: string, path: string) {
+      if (!path.endsWith('/connections/ioredis-version.ts')) return undefined
+      const changed = code.replace('const verified = [', `const verified = ['${version}', `)
+      if (changed === code) throw new Error(`${path} has no list of verified versions`)
+      return changed
+    },
+  }
+}
 
 export default defineConfig({
   test: {
@@ -81,21 +115,10 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
-      {
-        // The tests of the store that use a client, with ioredis 5, which its package.json also allows.
-        resolve: { alias: { ioredis: 'ioredis-5' } },
-        test: {
-          name: 'ioredis-5',
-          expect: expectOptions,
-          include: [
-            'packages/session-store/test/{batch,client,cluster,database,faults}.redis.test.ts',
-            'packages/session-store/test/{janitor,prefix,races,slot-move,store,unexpected}.redis.test.ts',
-          ],
-          globalSetup: ['apps/stack/src/testing/build-redis.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-        },
-      },
+      withIoredis('ioredis-5', 'ioredis-5'), // which the package.json of the store also allows
+      ...(newestIoredis
+        ? [{ ...withIoredis('newest-ioredis', newestIoredis), plugins: [verified(newestIoredis)] }]
+        : []),
       {
         test: {
           name: 'faults',
