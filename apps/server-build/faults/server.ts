@@ -6,8 +6,8 @@ import { onTestFinished } from 'vitest'
 import { ensureBuilt } from '../src/build.ts'
 import type { ServerBuild, Variant } from '../src/builds.ts'
 import { homeOf } from '../src/home.ts'
+import { programPath } from '../src/installed.ts'
 import { createProgress } from '../src/progress.ts'
-import { programPath } from '../src/status.ts'
 import { freePort, openSockets } from '../test/real-redis.ts'
 
 export interface FaultServer {
@@ -26,7 +26,7 @@ export async function serverOf(build: ServerBuild, variant: Variant = {}): Promi
     {
       home: homeOf(process.env),
       env: process.env,
-      progress: createProgress({ ...process.env, CI: '1' }),
+      progress: createProgress(),
       signal: new AbortController().signal,
     },
     build,

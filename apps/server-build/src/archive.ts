@@ -22,23 +22,3 @@ export async function unpackTarXz(archive: string, into: string): Promise<void> 
   const plain = Readable.fromWeb(new xz.XzReadableStream(compressed))
   await pipeline(plain, tar.extract({ cwd: into, strict: true }))
 }
-
-/**
- * Reads the version of a Redis source archive from its `src/version.h`.
- *
- * @returns undefined if the file is not a source archive of Redis.
- */
-export async function redisVersionIn(archive: string): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  try {
-    await tar.list({
-      file: archive,
-      filter: (path) => /^[^/]+\/src\/version\.h$/.test(path),
-      onReadEntry: (entry) => void entry.on('data', (chunk) => chunks.push(chunk)),
-    })
-  } catch {
-    return undefined
-  }
-  const header = Buffer.concat(chunks).toString()
-  return /^#define REDIS_VERSION "([^"]+)"/m.exec(header)?.[1]
-}

@@ -1,11 +1,11 @@
-import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { unpackTarGz, unpackTarXz } from './archive.ts'
 import { type BuildName, makeFlagsOf, programsOf, type Variant } from './builds.ts'
 import { runCommand } from './command.ts'
 import { compile } from './compile.ts'
 import { RedisBuildError } from './errors.ts'
-import { removeUnfinished, unfinished, writeJson } from './files.ts'
+import { writeJson } from './files.ts'
 import { findBuild } from './find.ts'
 import {
   type BuildRecord,
@@ -29,8 +29,8 @@ import {
   patchesDirectory,
   patchesOf,
 } from './patches.ts'
-import { type Selection, selectSource, useKnownSource } from './sources/select.ts'
-import { type StoredSource, useSource } from './sources/source.ts'
+import { type Selection, selectSource } from './sources/select.ts'
+import { type StoredSource, storeSource } from './sources/source.ts'
 import { requireOpenssl, requireTools } from './toolchain.ts'
 
 export interface BuildOptions extends Selection, Variant {
@@ -40,7 +40,7 @@ export interface BuildOptions extends Selection, Variant {
 
 /**
  * Returns a build; builds it first if it is missing. The source is downloaded, verified, patched and compiled
- * in a temporary folder, which is moved to its final place when the build is complete.
+ * in a temporary folder; the programs are moved to their final place when the build is complete.
  *
  * If several processes need the same build, one builds it and the others wait.
  *
@@ -52,30 +52,17 @@ export async function ensureBuilt(
   build: BuildName,
   options: BuildOptions = {},
 ): Promise<InstalledBuild> {
-  const found = await findBuild(job.home, build, options, job.env)
-  if (found) {
-    await useKnownSource(job.home, options)
-    return found
-  }
-  return await locked(job, async (job) => {
-    const madeMeanwhile = await findBuild(job.home, build, options, job.env)
-    if (madeMeanwhile) return madeMeanwhile
-    try {
-      const made = await make(job, build, options)
-      job.progress.end(true)
-      return made
-    } catch (error) {
-      job.progress.end(false)
-      throw error
-    }
-  })
+  const find = () => findBuild(job.home, build, options, job.env)
+  return (
+    (await find()) ??
+    (await locked(job, async (job) => (await find()) ?? (await make(job, build, options))))
+  )
 }
 
+/** Builds in the temporary folder. The caller must hold the lock. */
 async function make(job: Job, build: BuildName, options: BuildOptions): Promise<InstalledBuild> {
   const compilers = await requireTools(job.env)
   if (options.tls) await requireOpenssl(job.env)
-  await removeUnfinished(job.home.sources)
-  await removeUnfinished(job.home.builds)
   const source = await selectSource(job, options)
   const patches = await patchesOf(build, patchesDirectory(job.env))
   const inputs: Inputs = {
@@ -90,73 +77,67 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
   const key = keyOf(inputs)
   const installed = (await installedBuilds(job.home, build)).find((other) => other.key === key)
   if (installed) {
-    await useSource(job.home, source)
+    await storeSource(job.home, source)
     return installed
   }
-  const lack = lackOfFixes({ source })
-  if (lack) job.progress.warn(lack)
+  const lack = lackOfFixes(source)
+  if (lack) job.progress.note(lack)
 
-  const aside = join(job.home.builds, `${unfinished}${build}-${process.pid}`)
-  try {
-    const tree = join(aside, 'redis')
-    const fromDebian = await prepareTree(job, source, patches, aside, tree)
-    const compileSeconds = await compile(job, {
-      build,
-      key,
-      tree,
-      makeFlags: inputs.makeFlags,
-      jobs: options.jobs,
-    })
-    const ready = join(aside, 'ready')
-    await install(build, tree, ready)
-    await checkThatItRuns(job, ready, inputs, source)
-    const { directory: _, ...record } = source
-    const built: BuildRecord = {
-      build,
-      key,
-      redisVersion: source.redisVersion,
-      source: record,
-      debianPatches: fromDebian.map(({ name }) => name),
-      patches: patches.map(({ name }) => name),
-      inputs,
-      builtAt: new Date().toISOString(),
-      compileSeconds,
-    }
-    await writeJson(recordPath(ready), built)
-    job.signal.throwIfAborted()
-    const directory = directoryOf(job.home, build, key)
-    await rm(directory, { recursive: true, force: true })
-    await rename(ready, directory)
-    await useSource(job.home, source)
-    return { ...built, directory }
-  } finally {
-    await rm(aside, { recursive: true, force: true })
+  const tree = join(job.home.temporary, 'redis')
+  const { redisVersion, fromDebian } = await prepareTree(job, source, patches, tree)
+  const { makeFlags } = inputs
+  const compileSeconds = await compile(job, { build, key, tree, makeFlags, jobs: options.jobs })
+  const ready = join(job.home.temporary, 'ready')
+  await install(build, tree, ready)
+  await checkThatItRuns(job, ready, inputs, redisVersion)
+  const { directory: _, ...record } = source
+  const built: BuildRecord = {
+    build,
+    key,
+    redisVersion,
+    source: record,
+    debianPatches: fromDebian.map(({ name }) => name),
+    patches: patches.map(({ name }) => name),
+    inputs,
+    builtAt: new Date().toISOString(),
+    compileSeconds,
   }
+  await writeJson(recordPath(ready), built)
+  job.signal.throwIfAborted()
+  const directory = directoryOf(job.home, build, key)
+  await mkdir(dirname(directory), { recursive: true })
+  await rm(directory, { recursive: true, force: true })
+  await rename(ready, directory)
+  await storeSource(job.home, source)
+  return { ...built, directory }
+}
+
+interface Tree {
+  redisVersion: string
+  /** The patches of Debian that were applied. */
+  fromDebian: Patch[]
 }
 
 /**
- * Unpacks a source into `tree` and patches it.
+ * Unpacks a source into `tree` and patches it. Debian's patches go to the folder of the tree.
  *
- * @param aside a folder for temporary files, such as Debian's patches.
- * @returns the patches of Debian that were applied.
- * @throws RedisBuildError (PATCH_REJECTED) that names all patches that do not apply.
+ * @throws RedisBuildError (SOURCE_REFUSED), or (PATCH_REJECTED) that names all patches that do not apply.
  */
 export async function prepareTree(
   job: Job,
   source: StoredSource,
   patches: readonly Patch[],
-  aside: string,
   tree: string,
-): Promise<Patch[]> {
-  job.progress.step(`Unpacking Redis ${source.redisVersion} (${source.from})`)
-  await unpackTarGz(join(source.directory, source.archive.file), tree)
+): Promise<Tree> {
+  const { debian, directory } = source
+  const redisVersion = await unpack(source, tree)
   const fromDebian: Patch[] = []
-  if (source.debian) {
-    await unpackTarXz(join(source.directory, source.debian.file), aside)
-    fromDebian.push(...(await debianPatches(join(aside, 'debian'))))
+  if (debian) {
+    await unpackTarXz(join(directory, debian.file), dirname(tree))
+    fromDebian.push(...(await debianPatches(join(dirname(tree), 'debian'))))
   }
-  job.progress.step(
-    `Applying ${fromDebian.length} of Debian's patches and ${patches.length} of ours`,
+  job.progress.note(
+    `Applying ${fromDebian.length} of Debian's patches and ${patches.length} of ours to Redis ${redisVersion}`,
   )
   const rejected: string[] = []
   for (const patch of [...fromDebian, ...patches]) {
@@ -165,8 +146,25 @@ export async function prepareTree(
       rejected.push(error.message)
     })
   }
-  if (rejected.length === 0) return fromDebian
+  if (rejected.length === 0) return { redisVersion, fromDebian }
   throw new RedisBuildError('PATCH_REJECTED', rejected.join('\n\n'))
+}
+
+/** @returns the version of Redis. */
+async function unpack({ archive, directory, from }: StoredSource, tree: string): Promise<string> {
+  try {
+    await unpackTarGz(join(directory, archive.file), tree)
+    const header = await readFile(join(tree, 'src', 'version.h'), 'utf8')
+    const version = /^#define REDIS_VERSION "([^"]+)"/m.exec(header)?.[1]
+    if (version) return version
+    throw new Error('src/version.h has no version')
+  } catch (cause) {
+    throw new RedisBuildError(
+      'SOURCE_REFUSED',
+      `${from} is not a source archive of Redis, a .tar.gz with one folder that contains src/version.h (${cause}).`,
+      { cause },
+    )
+  }
 }
 
 async function install(build: BuildName, tree: string, ready: string): Promise<void> {
@@ -181,7 +179,7 @@ async function checkThatItRuns(
   job: Job,
   ready: string,
   inputs: Inputs,
-  { redisVersion }: StoredSource,
+  redisVersion: string,
 ): Promise<void> {
   const { build } = inputs
   const expected = build === 'tools' ? redisVersion : `onetrip=${build}-${shortKey(keyOf(inputs))}`

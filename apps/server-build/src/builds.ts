@@ -23,7 +23,7 @@ export function programsOf(build: BuildName): readonly string[] {
 
 /** Sanitizers of the compiler, for tests: `address` checks memory accesses, `thread` finds data races. */
 export const sanitizers = ['address', 'thread'] as const
-export type Sanitizer = (typeof sanitizers)[number]
+type Sanitizer = (typeof sanitizers)[number]
 
 /** Options that change a build. */
 export interface Variant {

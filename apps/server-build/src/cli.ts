@@ -8,15 +8,12 @@ import {
   sanitizers,
   serverBuilds,
 } from './builds.ts'
-import { clean } from './clean.ts'
 import { RedisBuildError } from './errors.ts'
 import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
-import { integer } from './options.ts'
 import { createProgress } from './progress.ts'
 import { type RunOptions, serverCommand } from './run.ts'
-import { describe, statusOf } from './status.ts'
-import { upstreamCommand } from './upstream/command.ts'
+import { type Suite, suites, testUpstream, type UpstreamOptions } from './upstream.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -25,7 +22,7 @@ const interrupted = new AbortController()
 const job: Job = {
   home: homeOf(process.env),
   env: process.env,
-  progress: createProgress(process.env),
+  progress: createProgress(),
   signal: interrupted.signal,
 }
 
@@ -69,17 +66,12 @@ program
   .addOption(
     new Option('--source <file|url>', 'source archive to use')
       .env('REDIS_SOURCE')
-      .conflicts(['suite', 'refresh']),
+      .conflicts('refresh'),
   )
   .option('--sha256 <hex>', 'SHA-256 of --source; needed if it is not a known release', sha256)
-  .option('--suite <name>', 'use the source of this Debian suite, such as trixie')
-  .option('--refresh', 'look for a newer source, even if one is cached')
+  .option('--refresh', 'look for a newer source')
   .option('--jobs <n>', 'parallel compilers (default: one per core)', integer(1, 1024))
-  .addOption(
-    new Option('--sanitizer <name>', 'with a sanitizer, for tests; a separate build').choices(
-      sanitizers,
-    ),
-  )
+  .addOption(sanitizerOption())
   .option('--tls', "with TLS, for tests; a separate build (needs OpenSSL's headers)")
   .action(async (builds: BuildName[], options: BuildOptions) => {
     const source = options.source || undefined // REDIS_SOURCE may be empty
@@ -100,7 +92,7 @@ program
     new Argument('[build]', 'build to run')
       .default('patched' satisfies ServerBuild)
       .choices(serverBuilds)
-      .argParser((name) => (isServerBuild(name) ? name : refuseBuild(serverBuilds))),
+      .argParser(serverBuild),
   )
   .option('--port <n>', 'TCP port; 0: no TCP', integer(0, 65_535), 6390)
   .option('--bind <addresses>', 'addresses to listen on', '127.0.0.1')
@@ -129,32 +121,28 @@ program
   })
 
 program
-  .command('status')
-  .description('show the state, source, patches and path of builds')
-  .addArgument(buildsArgument())
-  .option('--json', 'print JSON')
-  .action(async (builds: BuildName[], { json }: { json?: boolean }) => {
-    const wanted = builds.length > 0 ? builds : buildNames
-    const states = await statusOf(job.home, wanted, job.env)
-    const text = json ? JSON.stringify(states, null, 2) : states.map(describe).join('\n\n')
-    process.stdout.write(`${text}\n`)
+  .command('test')
+  .description(
+    "run upstream's tests on a build (needs Tcl); other options are for upstream's script",
+  )
+  .addOption(
+    new Option('--build <name>', 'build to test')
+      .default('patched' satisfies ServerBuild)
+      .argParser(serverBuild),
+  )
+  .addOption(
+    new Option('--suite <name>', "upstream's script: runtest, runtest-moduleapi and so on")
+      .choices(suites)
+      .default('main' satisfies Suite),
+  )
+  .option('--io-threads <n>', '1 is off', integer(1, 128), 1)
+  .addOption(sanitizerOption())
+  .option('--tls', 'with TLS (needs OpenSSL and the TLS package of Tcl)')
+  .allowUnknownOption()
+  .allowExcessArguments()
+  .action(async (options: UpstreamOptions, command: Command) => {
+    process.exitCode = (await testUpstream(job, options, command.args)) ? 0 : EXIT_FAILURE
   })
-
-program
-  .command('clean')
-  .description('remove builds; without a name, all builds and cached sources (never data)')
-  .addArgument(buildsArgument())
-  .action(async (builds: BuildName[]) => {
-    const removed = await clean(job, builds)
-    const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
-    for (const { path, bytes } of removed) {
-      process.stdout.write(`removed ${path} (${megabytes(bytes)})\n`)
-    }
-    const total = removed.reduce((sum, { bytes }) => sum + bytes, 0)
-    process.stdout.write(removed.length > 0 ? `${megabytes(total)} freed\n` : 'nothing to remove\n')
-  })
-
-program.addCommand(upstreamCommand(job))
 
 program.hook('preAction', (_, command) => {
   if (serverArguments.length === 0 || command.name() === 'run') return
@@ -174,10 +162,28 @@ function buildName(name: string): BuildName {
   return name === 'tools' || isServerBuild(name) ? name : refuseBuild(buildNames)
 }
 
+function serverBuild(name: string): ServerBuild {
+  return isServerBuild(name) ? name : refuseBuild(serverBuilds)
+}
+
 function refuseBuild(choices: readonly string[]): never {
   throw new InvalidArgumentError(
     `Allowed choices are ${choices.join(', ')}. patched@0005 has the patches of patched up to 0005.`,
   )
+}
+
+function sanitizerOption(): Option {
+  const text = 'with a sanitizer, for tests; a separate build'
+  return new Option('--sanitizer <name>', text).choices(sanitizers)
+}
+
+/** Returns a parser for whole numbers from `min` to `max`. */
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
+  }
 }
 
 function sha256(text: string): string {
@@ -210,10 +216,8 @@ try {
 function exitCodeFor(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
   if (interrupted.signal.aborted) {
-    job.progress.end(false)
-    process.stderr.write('Interrupted. No partial build was left behind.\n')
-    // Ends by the signal itself, so that a shell sees the interrupt. Listeners of packages would prevent
-    // that: each leaves the exit to the others.
+    job.progress.note('Interrupted. No partial build was left behind.')
+    // Ends by the signal itself, so that a shell sees the interrupt. Listeners of packages would prevent that.
     process.removeAllListeners(interrupted.signal.reason)
     process.kill(process.pid, interrupted.signal.reason)
     return EXIT_FAILURE

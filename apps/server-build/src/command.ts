@@ -1,4 +1,8 @@
 import { spawn } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { finished } from 'node:stream/promises'
 
 export interface CommandOptions {
   cwd?: string
@@ -73,6 +77,30 @@ function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
     process.kill(-leader, signal)
   } catch {
     // The group has already ended.
+  }
+}
+
+/** Runs a command and writes its output to a file, too. */
+export async function runLogged(
+  path: string,
+  command: string,
+  args: readonly string[],
+  options: CommandOptions,
+): Promise<{ code: number | null; output: string }> {
+  await mkdir(dirname(path), { recursive: true })
+  const log = createWriteStream(path)
+  let output = ''
+  const onOutput = (text: string) => {
+    log.write(text)
+    output += text
+    options.onOutput?.(text)
+  }
+  try {
+    const { code } = await runCommand(command, args, { ...options, onOutput })
+    return { code, output }
+  } finally {
+    log.end()
+    await finished(log)
   }
 }
 

@@ -6,7 +6,7 @@ export type RedisBuildErrorCode =
   | 'PATCH_REJECTED'
   | 'COMPILE_FAILED'
   | 'BUILD_BROKEN'
-  | 'BUSY'
+  | 'LOCK_LOST'
   | 'SERVER_UNUSABLE'
 
 /** An error that the user can fix. The command line prints its message without a stack. */

@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-
-/** Prefix of folders that are being filled. A process that holds the lock may remove such folders. */
-export const unfinished = '.tmp-'
 
 /** SHA-256 of a file, in hex. */
 export async function sha256OfFile(path: string): Promise<string> {
@@ -40,25 +36,6 @@ export async function readJson<T>(path: string): Promise<T | undefined> {
 
 export async function writeJson(path: string, value: unknown): Promise<void> {
   await writeFile(path, `${JSON.stringify(value, null, 2)}\n`)
-}
-
-/** Removes what interrupted processes left. The caller must hold the lock. */
-export async function removeUnfinished(directory: string): Promise<void> {
-  for (const name of await namesIn(directory)) {
-    if (name.startsWith(unfinished)) {
-      await rm(join(directory, name), { recursive: true, force: true })
-    }
-  }
-}
-
-/** The size of a file, or of all files in a folder, in bytes. */
-export async function sizeOf(path: string): Promise<number> {
-  const own = await stat(path).catch(() => undefined)
-  if (!own) return 0
-  if (!own.isDirectory()) return own.size
-  const names = await namesIn(path)
-  const sizes = await Promise.all(names.map((name) => sizeOf(join(path, name))))
-  return sizes.reduce((sum, size) => sum + size, 0)
 }
 
 function isMissing(error: unknown): boolean {

@@ -2,7 +2,7 @@ import { type BuildName, makeFlagsOf, type Variant } from './builds.ts'
 import type { Home } from './home.ts'
 import { type Inputs, type InstalledBuild, installedBuilds, platform } from './installed.ts'
 import { hashOfPatches, patchesDirectory, patchesOf } from './patches.ts'
-import { isChosen, knownSource, type Selection } from './sources/select.ts'
+import { knownSource, type Selection } from './sources/select.ts'
 import { findTools } from './toolchain.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function findBuild(
     findTools(env),
     patchesOf(build, patchesDirectory(env)).then(hashOfPatches),
   ])
-  if (isChosen(selection) && !source) return undefined
+  if (selection.source !== undefined && !source) return undefined
   const wanted: Partial<Inputs> = {
     patches,
     makeFlags: makeFlagsOf(build, selection),

@@ -7,14 +7,14 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url))
 /** The folders for everything that belongs to this machine and not to the repository. */
 export interface Home {
   readonly redis: string
-  /** One folder per source: archive, Debian's patches, `source.json`. */
-  readonly sources: string
-  /** File with the name of the current source. */
-  readonly currentSource: string
-  /** One folder per finished build, `<build>-<key>`; unfinished ones begin with `.tmp-`. */
+  /** The source of all builds: archive, Debian's patches, `source.json`. */
+  readonly source: string
+  /** One folder per finished build, `<build>-<key>`. */
   readonly builds: string
-  /** The full output of compilations. */
+  /** The full output of compilations and of upstream's tests. */
   readonly logs: string
+  /** Everything unfinished. Belongs to the process that holds the lock, which removes it. */
+  readonly temporary: string
 }
 
 /** `$ONETRIP_HOME`, or `.onetrip` in the repository. */
@@ -22,10 +22,10 @@ export function homeOf(env: NodeJS.ProcessEnv): Home {
   const redis = join(resolve(env.ONETRIP_HOME || join(repository, '.onetrip')), 'redis')
   return {
     redis,
-    sources: join(redis, 'sources'),
-    currentSource: join(redis, 'current-source.json'),
+    source: join(redis, 'source'),
     builds: join(redis, 'builds'),
     logs: join(redis, 'logs'),
+    temporary: join(redis, 'tmp'),
   }
 }
 

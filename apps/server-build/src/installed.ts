@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { BuildName } from './builds.ts'
-import { namesIn, readJson, sha256, unfinished } from './files.ts'
+import { namesIn, readJson, sha256 } from './files.ts'
 import type { Home } from './home.ts'
 import type { Source } from './sources/source.ts'
 import type { Compilers } from './toolchain.ts'
@@ -66,7 +66,7 @@ export function directoryOf(home: Home, build: BuildName, key: string): string {
 
 /** The finished builds with a name, newest first. */
 export async function installedBuilds(home: Home, build: BuildName): Promise<InstalledBuild[]> {
-  const names = (await namesIn(home.builds)).filter((name) => !name.startsWith(unfinished))
+  const names = await namesIn(home.builds)
   const records = await Promise.all(
     names.map(async (name) => {
       const directory = join(home.builds, name)
@@ -80,8 +80,13 @@ export async function installedBuilds(home: Home, build: BuildName): Promise<Ins
     .sort((one, other) => other.builtAt.localeCompare(one.builtAt))
 }
 
+/** The path of a program of a build. */
+export function programPath(build: InstalledBuild, program: string): string {
+  return join(build.directory, 'bin', program)
+}
+
 /** A warning about a build without Debian's patches; undefined if the build has them. */
-export function lackOfFixes({ source }: Pick<BuildRecord, 'source'>): string | undefined {
-  if (source.debian) return undefined
-  return `This Redis ${source.redisVersion} LACKS DEBIAN'S SECURITY FIXES: it was built from ${source.from} alone.`
+export function lackOfFixes({ debian, from }: Source): string | undefined {
+  if (debian) return undefined
+  return `WARNING: This Redis LACKS DEBIAN'S SECURITY FIXES: it is built from ${from} alone.`
 }

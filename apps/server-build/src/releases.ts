@@ -1,4 +1,4 @@
-export interface Release {
+interface Release {
   version: string
   /** SHA-256 of GitHub's archive of the tag, which Debian ships unchanged as `.orig.tar.gz`. */
   sha256: string
@@ -12,10 +12,6 @@ export const releases: readonly Release[] = [
   { version: '8.0.2', sha256: 'caf3c0069f06fc84c5153bd2a348b204c578de80490c73857bee01d9b5d7401f' },
   { version: '8.0.6', sha256: '763bf3005bcbf77c1d8145016a9627e45219665f99cf5a736bc73ec70faf0c8e' },
 ]
-
-export function releaseOf(sha256: string): Release | undefined {
-  return releases.find((release) => release.sha256 === sha256)
-}
 
 /** The URL of a release archive, for machines without a Debian mirror. */
 export function releaseUrl(version: string): string {

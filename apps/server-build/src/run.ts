@@ -1,5 +1,4 @@
-import { constants } from 'node:fs'
-import { access, mkdir, readFile, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,11 +8,10 @@ import type { ServerBuild } from './builds.ts'
 import { runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 import { dataDirectory } from './home.ts'
-import { lackOfFixes, shortKey } from './installed.ts'
+import { lackOfFixes, programPath, shortKey } from './installed.ts'
 import { ioThreadsFor } from './io-threads.ts'
 import type { Job } from './job.ts'
 import { selectionFrom } from './sources/select.ts'
-import { programPath } from './status.ts'
 import { passwordFile, writeUsers } from './users.ts'
 
 export interface RunOptions {
@@ -106,8 +104,8 @@ async function serverProgram(
     return { program: installed, version, ioThreads: isOld(version) ? 1 : ioThreads }
   }
   const made = await ensureBuilt(job, build, selectionFrom(job.env))
-  const lack = lackOfFixes(made)
-  if (lack) job.progress.warn(lack)
+  const lack = lackOfFixes(made.source)
+  if (lack) job.progress.note(lack)
   job.progress.note(
     `Redis ${made.redisVersion}, build ${build}-${shortKey(made.key)} (${made.source.from})`,
   )
@@ -124,21 +122,15 @@ export function configurationFor(version: string, text: string): string {
 }
 
 async function versionOfInstalled(program: string): Promise<string> {
-  const unusable = (why: string) =>
-    new RedisBuildError('SERVER_UNUSABLE', `REDIS_SERVER=${program} cannot be used: ${why}.`)
-  const found = await stat(program).catch(() => undefined)
-  if (!found) throw unusable('the file does not exist')
+  let why = 'its --version is not that of a redis-server'
   try {
-    await access(program, constants.X_OK)
-  } catch {
-    throw unusable('it is not executable')
+    const { stdout } = await runCommand(program, ['--version'])
+    const version = /\bv=(\d+\.\d+\S*)/.exec(stdout)?.[1]
+    if (version) return version
+  } catch (error) {
+    why = String(error) // missing or not executable
   }
-  const { stdout } = await runCommand(program, ['--version']).catch((error: Error) => {
-    throw unusable(error.message)
-  })
-  const version = /\bv=(\d+\.\d+\S*)/.exec(stdout)?.[1]
-  if (!version) throw unusable('its --version is not that of a redis-server')
-  return version
+  throw new RedisBuildError('SERVER_UNUSABLE', `REDIS_SERVER=${program} cannot be used: ${why}.`)
 }
 
 /** Two servers on one data directory would overwrite each other's append-only file. */

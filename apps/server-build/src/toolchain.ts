@@ -1,5 +1,3 @@
-import { accessSync, constants, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import { plainEnvironment, runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 
@@ -23,11 +21,22 @@ export async function findTools(env: NodeJS.ProcessEnv): Promise<Found> {
   return { missing, ...(cc && cxx && { compilers: { cc, cxx } }) }
 }
 
-/** @throws RedisBuildError (TOOLS_MISSING) that says how to install the missing tools. */
+/** @throws RedisBuildError (TOOLS_MISSING) that says what to install. */
 export async function requireTools(env: NodeJS.ProcessEnv): Promise<Compilers> {
   const { compilers, missing } = await findTools(env)
   if (compilers && missing.length === 0) return compilers
-  throw new RedisBuildError('TOOLS_MISSING', missingToolsMessage(missing, describeSystem(env)))
+  throw new RedisBuildError(
+    'TOOLS_MISSING',
+    `Cannot build Redis: ${missing.join(', ')} cannot be run on this machine.
+Install a C and a C++ compiler, make and git; on Debian and Ubuntu:
+
+    apt-get install -y build-essential git
+
+Or use another Redis, without our patches:
+
+    REDIS_URL=redis://127.0.0.1:6379 npm start            uses a running Redis
+    REDIS_SERVER=$(command -v redis-server) npm start     starts an installed Redis`,
+  )
 }
 
 /** @throws RedisBuildError (TOOLS_MISSING) if the headers of OpenSSL are missing. */
@@ -37,12 +46,7 @@ export async function requireOpenssl(env: NodeJS.ProcessEnv): Promise<void> {
   if (code === 0) return
   throw new RedisBuildError(
     'TOOLS_MISSING',
-    `A build with TLS needs the headers of OpenSSL, and the compiler does not find openssl/ssl.h.
-Install them with one of these:
-
-    apt-get install -y libssl-dev     Debian, Ubuntu
-    dnf install -y openssl-devel      Fedora, RHEL
-    apk add openssl-dev               Alpine`,
+    'A build with TLS needs the headers of OpenSSL (on Debian and Ubuntu: apt-get install -y libssl-dev).',
   )
 }
 
@@ -53,80 +57,4 @@ async function versionOf(tool: string, env: NodeJS.ProcessEnv): Promise<string |
   } catch {
     return undefined
   }
-}
-
-export interface System {
-  platform: NodeJS.Platform
-  /** ID and ID_LIKE of /etc/os-release, in that order. */
-  distributions: string[]
-  root: boolean
-  /** The installed redis-server, if any. */
-  redisServer?: string
-}
-
-const installCommands: Record<string, string> = {
-  debian: 'apt-get install -y build-essential git',
-  fedora: 'dnf install -y gcc gcc-c++ make git',
-  rhel: 'dnf install -y gcc gcc-c++ make git',
-  alpine: 'apk add build-base linux-headers git',
-  arch: 'pacman -S --needed base-devel git',
-  suse: 'zypper install -y gcc gcc-c++ make git',
-}
-
-/** The error message about missing tools, with the command that installs them. */
-export function missingToolsMessage(missing: readonly string[], system: System): string {
-  const known = system.distributions.find((name) => name in installCommands)
-  const command = known && `${system.root ? '' : 'sudo '}${installCommands[known]}`
-  const install =
-    system.platform === 'darwin'
-      ? 'Install them with:\n\n    xcode-select --install\n'
-      : command
-        ? `Install them with:\n\n    ${command}\n`
-        : 'Install a C and a C++ compiler, make and git with the package manager of your system.\n'
-  const installed = system.redisServer ?? '$(command -v redis-server)'
-  return `Cannot build Redis: ${missing.join(', ')} cannot be run on this machine.
-${install}
-Or use another Redis, without our patches:
-
-    REDIS_URL=redis://127.0.0.1:6379 npm start     uses a running Redis
-    REDIS_SERVER=${installed} npm start     starts an installed Redis${
-      system.redisServer ? '' : ' (none found in the PATH)'
-    }`
-}
-
-function describeSystem(env: NodeJS.ProcessEnv): System {
-  const redisServer = onPath('redis-server', env)
-  return {
-    platform: process.platform,
-    distributions: distributions(),
-    root: process.getuid?.() === 0,
-    ...(redisServer && { redisServer }),
-  }
-}
-
-function distributions(): string[] {
-  let text: string
-  try {
-    text = readFileSync('/etc/os-release', 'utf8')
-  } catch {
-    return []
-  }
-  const field = (name: string) =>
-    new RegExp(`^${name}="?([^"\\n]*)"?$`, 'm').exec(text)?.[1]?.split(' ') ?? []
-  return [...field('ID'), ...field('ID_LIKE')]
-}
-
-/** The path of the first executable file with this name in the PATH. */
-export function onPath(program: string, env: NodeJS.ProcessEnv): string | undefined {
-  const directories = (env.PATH ?? '').split(delimiter).filter((directory) => directory !== '')
-  return directories
-    .map((directory) => join(directory, program))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { revisionsOf } from '../src/sources/apt.ts'
+import { newestRevision } from '../src/sources/apt.ts'
 
 const known = '763bf3005bcbf77c1d8145016a9627e45219665f99cf5a736bc73ec70faf0c8e'
 const paragraph = (version: string, archive: string) => `Package: redis
@@ -12,18 +12,17 @@ Checksums-Sha256:
  ${'2'.repeat(64)} 42672 redis_${version}.debian.tar.xz
 `
 
-test('reads the revisions with a known upstream archive from the source index', () => {
-  const index = [paragraph('5:8.0.6-3', known), paragraph('5:8.4.0-1', '3'.repeat(64))].join('\n')
-  expect(revisionsOf(index)).toEqual([
-    {
-      version: '5:8.0.6-3',
-      redisVersion: '8.0.6',
-      archive: { file: 'redis_8.0.6.orig.tar.gz', sha256: known },
-      patches: { file: 'redis_5:8.0.6-3.debian.tar.xz', sha256: '2'.repeat(64) },
-    },
-  ])
-})
-
-test('an index without Redis has no revisions', () => {
-  expect(revisionsOf('')).toEqual([])
+test('finds the newest revision with a known upstream archive in the source index', () => {
+  const index = [
+    paragraph('5:8.0.6-3', known),
+    paragraph('5:8.0.6-12', known),
+    paragraph('5:8.0.6-4', known),
+    paragraph('5:8.4.0-1', '3'.repeat(64)),
+  ].join('\n')
+  expect(newestRevision(index)).toEqual({
+    version: '5:8.0.6-12',
+    archive: { file: 'redis_8.0.6.orig.tar.gz', sha256: known },
+    debian: { file: 'redis_5:8.0.6-12.debian.tar.xz', sha256: '2'.repeat(64) },
+  })
+  expect(newestRevision('')).toBeUndefined()
 })

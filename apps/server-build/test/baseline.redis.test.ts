@@ -1,15 +1,15 @@
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
+import { findBuild } from '../src/find.ts'
 import { homeOf } from '../src/home.ts'
-import { statusOf } from '../src/status.ts'
 import { connected, freePort, redisCli } from './real-redis.ts'
 
 // Tested only if it is already built: compiling takes minutes, and only the experiments need baseline.
-const [baseline] = await statusOf(homeOf(process.env), ['baseline'], process.env)
+const baseline = await findBuild(homeOf(process.env), 'baseline', {}, process.env)
 
 const BYTES = 1_000_000
 
-test.runIf(baseline?.state === 'built')(
+test.runIf(baseline)(
   'INFO of baseline reads the buffers of each client, as Redis 4 did',
   async () => {
     const port = await freePort()

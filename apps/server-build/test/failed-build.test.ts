@@ -23,7 +23,7 @@ test('rejects an archive with a wrong hash, prints both hashes, and stores nothi
   expect(refused.stderr).toContain(`expected ${expected}`)
   expect(refused.stderr).toContain(`actual   ${tiny.sha256}`)
   expect(refused.stderr).not.toContain('    at ')
-  expect(await tiny.sources()).toEqual([])
+  expect(await tiny.source()).toEqual([])
   expect(await tiny.builds()).toEqual([])
 })
 
@@ -35,7 +35,7 @@ test('rejects an archive that is not a known release, unless its hash is given',
     '763bf3005bcbf77c1d8145016a9627e45219665f99cf5a736bc73ec70faf0c8e',
   )
   expect(refused.stderr).toContain(`--sha256 ${tiny.sha256}`)
-  expect(await tiny.sources()).toEqual([])
+  expect(await tiny.source()).toEqual([])
 })
 
 test('rejects a file that is not a source archive of Redis', async () => {
@@ -47,7 +47,7 @@ test('rejects a file that is not a source archive of Redis', async () => {
     code: 1,
     stderr: expect.stringContaining('is not a source archive of Redis'),
   })
-  expect(await tiny.sources()).toEqual([])
+  expect(await tiny.source()).toEqual([])
 })
 
 test('names all patches that do not apply, and each hunk that fails', async () => {
@@ -84,7 +84,7 @@ test('a failed compilation prints the end of its output and the path of the full
   expect(await tiny.builds()).toEqual([])
 })
 
-test('the source of a failed build does not become the default', async () => {
+test('the source of a failed build does not become the current one', async () => {
   const tiny = await tinyRedis()
   const first = await tiny.run(['build', 'patched', ...tiny.fromArchive])
   const broken = await tinyRedis({ makefile: 'redis-server:\n\texit 3\n' })
@@ -105,7 +105,7 @@ test('names missing tools, how to install them, and alternatives', async () => {
   expect(failed.stderr).toContain('cc, c++, make, git cannot be run')
   expect(failed.stderr).toContain('REDIS_URL=redis://')
   expect(failed.stderr).toContain('REDIS_SERVER=')
-  expect(await tiny.sources()).toEqual([])
+  expect(await tiny.source()).toEqual([])
 })
 
 test('names the file or URL of a source that is not available', async () => {

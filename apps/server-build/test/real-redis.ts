@@ -8,8 +8,9 @@ import { freePorts } from '@onetrip/stack/ports.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { onTestFinished } from 'vitest'
+import { findBuild } from '../src/find.ts'
 import { homeOf } from '../src/home.ts'
-import { statusOf } from '../src/status.ts'
+import { programPath } from '../src/installed.ts'
 
 const run = promisify(execFile)
 
@@ -21,10 +22,10 @@ export async function freePort(): Promise<number> {
 
 /** The path of the patched redis-server, or of redis-cli. */
 export async function program(name: 'redis-server' | 'redis-cli'): Promise<string> {
-  const states = await statusOf(homeOf(process.env), ['patched', 'tools'], process.env)
-  const path = states.map(({ details }) => details?.programs[name]).find(Boolean)
-  if (path === undefined) throw new Error(`the build with ${name} is missing`)
-  return path
+  const build = name === 'redis-server' ? 'patched' : 'tools'
+  const found = await findBuild(homeOf(process.env), build, {}, process.env)
+  if (!found) throw new Error(`the build ${build} is missing`)
+  return programPath(found, name)
 }
 
 /** Sends a command over a Unix socket and returns the reply as redis-cli prints it. */

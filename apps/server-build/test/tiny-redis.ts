@@ -65,8 +65,8 @@ export interface TinyRedis {
   patches: string
   /** Names in the folder of builds, sorted. */
   builds(): Promise<string[]>
-  /** Names in the folder of sources, sorted. */
-  sources(): Promise<string[]>
+  /** Names in the folder of the source, sorted. */
+  source(): Promise<string[]>
   /** Runs the command line with the test's own home and patches. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<CommandResult>
   /** Like `run`, but does not wait for the end. */
@@ -149,7 +149,7 @@ export async function tinyRedis({
     ...{ directory, redis, archive, sha256, patches, start },
     fromArchive: ['--source', archive, '--sha256', sha256],
     builds: () => namesIn('builds'),
-    sources: () => namesIn('sources'),
+    source: () => namesIn('source'),
     run: (args, env) => start(args, env).result,
   }
 }

@@ -1,4 +1,4 @@
-# Tests that go with the texts in docs/upstream, for what event-loop.tcl does not cover. They measure no time.
+# What event-loop.tcl does not cover. No test measures time.
 
 # 0009. On a build with the address sanitizer it fails without the patch.
 start_server {tags {"limits" "external:skip"} overrides {save "" maxclients 1100}} {

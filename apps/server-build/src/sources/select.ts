@@ -1,29 +1,21 @@
-import { rm } from 'node:fs/promises'
+import { copyFile, mkdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { RedisBuildError } from '../errors.ts'
 import { sha256OfFile } from '../files.ts'
 import type { Home } from '../home.ts'
 import type { Job } from '../job.ts'
 import { newestRelease, releases, releaseUrl } from '../releases.ts'
-import { existingFile, fromDebian, fromRelease, fromUser, isAddress, type Route } from './routes.ts'
-import {
-  currentSource,
-  type Source,
-  type StoredSource,
-  storedSources,
-  storeSource,
-  unfinishedSource,
-  useSource,
-} from './source.ts'
+import { fetchFromDebian } from './apt.ts'
+import { download } from './https.ts'
+import { currentSource, type Source, type StoredSource, storeSource, verify } from './source.ts'
 
-/** The source for a build. Default: the source used last, otherwise the newest available one. */
+/** The source for a build. Default: the current one, otherwise the newest available one. */
 export interface Selection {
   /** A file or a URL. */
   source?: string | undefined
   /** The SHA-256 of `source`, in lower case. Default: `source` must be a known release. */
   sha256?: string
-  /** Only this suite of Debian. */
-  suite?: string
-  /** Look for a newer source, even if one is cached. */
+  /** Look for a newer source. */
   refresh?: boolean
 }
 
@@ -32,89 +24,107 @@ export function selectionFrom(env: NodeJS.ProcessEnv): Selection {
   return env.REDIS_SOURCE ? { source: env.REDIS_SOURCE } : {}
 }
 
-/** The selected source if it is in the cache. Does not use the network. */
+/** The current source if it is the selected one. Does not use the network. */
 export async function knownSource(
   home: Home,
-  { source, sha256, suite, refresh }: Selection,
+  { source, sha256, refresh }: Selection,
 ): Promise<StoredSource | undefined> {
-  if (refresh) return undefined
-  if (source === undefined) {
-    const current = await currentSource(home)
-    if (suite === undefined || current?.debian?.suite === suite) return current
-    return (await storedSources(home))
-      .filter(({ debian }) => debian?.suite === suite)
-      .sort((one, other) => other.fetchedAt.localeCompare(one.fetchedAt))[0]
-  }
-  const given = (await storedSources(home)).filter(({ route }) => route === 'given')
-  if (isAddress(source)) {
-    return given.find(
-      ({ from, archive }) => from === source && (!sha256 || archive.sha256 === sha256),
-    )
-  }
-  const actual = await sha256OfFile(await existingFile(source))
-  if (sha256 && actual !== sha256) return undefined
-  return given.find(({ archive }) => archive.sha256 === actual)
+  const current = await currentSource(home)
+  if (refresh || !current || source === undefined) return refresh ? undefined : current
+  const actual = current.archive.sha256
+  if (sha256 && sha256 !== actual) return undefined
+  const isSame = isUrl(source)
+    ? current.from === source
+    : !current.debian && actual === (await sha256OfFile(await existingFile(source)))
+  return isSame ? current : undefined
 }
 
 /**
- * Returns the selected source. Downloads and verifies it if it is not in the cache. The caller must hold the
- * lock, and makes the source the current one (`useSource`) when a build of it is complete: with a default
- * that cannot be built, every later start would fail.
+ * Returns the selected source; downloads and verifies it if it is not the current one. The caller must hold the lock,
+ * and makes a new source the current one (`storeSource`) when a build of it is complete: with a current source that
+ * cannot be built, every later start would fail.
  *
- * @throws RedisBuildError (SOURCE_REFUSED, SOURCE_UNAVAILABLE); the cache is unchanged then.
+ * @throws RedisBuildError (SOURCE_REFUSED, SOURCE_UNAVAILABLE).
  */
 export async function selectSource(job: Job, selection: Selection): Promise<StoredSource> {
   const known = await knownSource(job.home, selection)
   if (known) return known
-  const source = await fetchSource(job, selection)
-  // The next attempt would select the same source: it must not download it again.
-  if (!isChosen(selection) && !(await currentSource(job.home))) await useSource(job.home, source)
-  return source
-}
-
-/** If the selection names a source that is in the cache, makes it the current one. */
-export async function useKnownSource(home: Home, selection: Selection): Promise<void> {
-  if (!isChosen(selection)) return
-  const source = await knownSource(home, selection)
-  if (source) await useSource(home, source)
-}
-
-/** Whether the selection names a source or a suite. */
-export function isChosen({ source, suite }: Selection): boolean {
-  return source !== undefined || suite !== undefined
-}
-
-async function fetchSource(job: Job, selection: Selection): Promise<StoredSource> {
-  const directory = await unfinishedSource(job.home)
-  try {
-    return await storeSource(job.home, directory, await firstThatWorks(job, directory, selection))
-  } finally {
-    await rm(directory, { recursive: true, force: true })
+  const directory = join(job.home.temporary, 'source')
+  await mkdir(directory, { recursive: true })
+  if (selection.source !== undefined) {
+    return { ...(await given(job, directory, selection.source, selection.sha256)), directory }
   }
+  const source = { ...(await newest(job, directory)), directory }
+  // After an interrupt, the next attempt would select the same source: it must not download it again.
+  return (await currentSource(job.home)) ? source : await storeSource(job.home, source)
 }
 
-async function firstThatWorks(
-  job: Job,
-  directory: string,
-  { source, sha256, suite }: Selection,
-): Promise<Source> {
-  if (source !== undefined) return await fromUser(job, directory, source, sha256)
-  const routes: Route[] = [(failures) => fromDebian(job, directory, suite, failures)]
-  // A user who selects a suite wants Debian's patches: no fallback to a release without them.
-  if (suite === undefined) routes.push((failures) => fromRelease(job, directory, failures))
+async function newest(job: Job, directory: string): Promise<Source> {
   const failures: string[] = []
-  for (const route of routes) {
-    const fetched = await route(failures)
-    if (fetched) return fetched
+  for (const fetchFrom of [fetchFromDebian, fetchRelease]) {
+    try {
+      return await fetchFrom(job, directory)
+    } catch (error) {
+      if (!(error instanceof RedisBuildError && error.code === 'SOURCE_UNAVAILABLE')) throw error
+      failures.push(error.message)
+    }
   }
+  const { version } = newestRelease()
   throw new RedisBuildError(
     'SOURCE_UNAVAILABLE',
     `Could not download the source of Redis:
 ${failures.map((failure) => `  - ${failure}`).join('\n')}
-Download one of these on another machine and pass the file with --source:
+Download ${releaseUrl(version)} on another machine and pass the file:
 
-${releases.map(({ version }) => `    ${releaseUrl(version)}`).join('\n')}
+    npm run redis -- build --source redis-${version}.tar.gz`,
+  )
+}
 
-    npm run redis -- build --source redis-${newestRelease().version}.tar.gz`,
+async function fetchRelease(job: Job, directory: string): Promise<Source> {
+  const { version, sha256 } = newestRelease()
+  const url = releaseUrl(version)
+  const file = `redis-${version}.tar.gz`
+  job.progress.note(`Downloading ${url}`)
+  await download(url, join(directory, file), job)
+  await verify(join(directory, file), sha256, url)
+  return { from: url, archive: { file, sha256 } }
+}
+
+/** Copies or downloads the file or URL that the user gave. */
+async function given(
+  job: Job,
+  directory: string,
+  source: string,
+  expected: string | undefined,
+): Promise<Source> {
+  const file = 'redis.tar.gz'
+  const path = join(directory, file)
+  if (isUrl(source)) await download(source, path, job)
+  else await copyFile(await existingFile(source), path)
+  const sha256 = await sha256OfFile(path)
+  if (expected) await verify(path, expected, source)
+  else if (!releases.some((known) => known.sha256 === sha256)) {
+    throw new RedisBuildError(
+      'SOURCE_REFUSED',
+      `${source} was rejected: it is not a known release.
+${releases.map((known) => `  expected ${known.sha256} (Redis ${known.version})`).join('\n')}
+  actual   ${sha256}
+If you trust this file, add --sha256 ${sha256}`,
+    )
+  }
+  return { from: isUrl(source) ? source : resolve(source), archive: { file, sha256 } }
+}
+
+function isUrl(source: string): boolean {
+  return /^https?:\/\//.test(source)
+}
+
+async function existingFile(file: string): Promise<string> {
+  const path = resolve(file)
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isFile()) return path
+  throw new RedisBuildError(
+    'SOURCE_UNAVAILABLE',
+    `The source archive ${path} does not exist (--source or REDIS_SOURCE).`,
   )
 }

@@ -1,84 +1,62 @@
-import { mkdir, rename, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { namesIn, readJson, unfinished, writeJson } from '../files.ts'
+import { rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RedisBuildError } from '../errors.ts'
+import { readJson, sha256OfFile, writeJson } from '../files.ts'
 import type { Home } from '../home.ts'
 
 /** A source of Redis that was downloaded and verified. */
 export interface Source {
-  route: 'debian' | 'release' | 'given'
-  /** For people: a Debian revision and its suite, a file or a URL. */
+  /** For people: a revision of Debian, a file or a URL. */
   from: string
-  redisVersion: string
-  /** The archive in the source's folder. */
-  archive: { file: string; sha256: string }
+  archive: SourceFile
   /** Debian's patches. A source without them lacks Debian's security fixes. */
-  debian?: { version: string; suite: string; file: string; sha256: string }
-  fetchedAt: string
+  debian?: SourceFile
 }
 
-/** A source in the cache. */
+/** A file in the source's folder. */
+export interface SourceFile {
+  file: string
+  sha256: string
+}
+
+/** A source with the folder of its files. */
 export interface StoredSource extends Source {
   directory: string
 }
 
 const RECORD = 'source.json'
 
-/** All sources in the cache. */
-export async function storedSources(home: Home): Promise<StoredSource[]> {
-  const names = (await namesIn(home.sources)).filter((name) => !name.startsWith(unfinished))
-  const sources = await Promise.all(names.map((name) => storedSource(home, name)))
-  return sources.filter((source) => source !== undefined)
-}
-
-/** The current source: that of the build completed or selected last, and the default for builds. */
+/** The source of the last build, which is the default for other builds. */
 export async function currentSource(home: Home): Promise<StoredSource | undefined> {
-  const current = await readJson<{ name: string }>(home.currentSource)
-  return current && (await storedSource(home, current.name))
+  const source = await readJson<Source>(join(home.source, RECORD))
+  return source && { ...source, directory: home.source }
 }
 
-/** Makes a stored source the current one. */
-export async function useSource(home: Home, { directory }: StoredSource): Promise<void> {
-  const aside = `${home.currentSource}.${process.pid}`
-  await writeJson(aside, { name: basename(directory) })
-  await rename(aside, home.currentSource)
+/** Moves a downloaded source to its final folder, where it replaces the current one. */
+export async function storeSource(
+  home: Home,
+  { directory, ...source }: StoredSource,
+): Promise<StoredSource> {
+  if (directory !== home.source) {
+    await writeJson(join(directory, RECORD), source)
+    await rm(home.source, { recursive: true, force: true })
+    await rename(directory, home.source)
+  }
+  return { ...source, directory: home.source }
 }
 
 /**
- * Moves the folder of a downloaded and verified source into the cache.
+ * Checks the SHA-256 of a file against `expected`, in lower case.
  *
- * @param directory must be in `home.sources`; it no longer exists afterwards.
+ * @throws RedisBuildError (SOURCE_REFUSED) with both hashes.
  */
-export async function storeSource(
-  home: Home,
-  directory: string,
-  source: Source,
-): Promise<StoredSource> {
-  const revision = source.debian
-    ? withoutEpoch(source.debian.version)
-    : `${source.redisVersion}-${source.archive.sha256.slice(0, 12)}`
-  const name = `redis-${revision}`
-  const target = join(home.sources, name)
-  await writeJson(join(directory, RECORD), source)
-  await rm(target, { recursive: true, force: true })
-  await rename(directory, target)
-  return { ...source, directory: target }
-}
-
-/** Creates a folder in the cache for a source that is being downloaded. */
-export async function unfinishedSource(home: Home): Promise<string> {
-  const directory = join(home.sources, `${unfinished}${process.pid}`)
-  await rm(directory, { recursive: true, force: true })
-  await mkdir(directory, { recursive: true })
-  return directory
-}
-
-/** A Debian version without the epoch (`5:`), as in file names and messages. */
-export function withoutEpoch(version: string): string {
-  return version.replace(/^\d+:/, '')
-}
-
-async function storedSource(home: Home, name: string): Promise<StoredSource | undefined> {
-  const directory = join(home.sources, name)
-  const source = await readJson<Source>(join(directory, RECORD))
-  return source && { ...source, directory }
+export async function verify(path: string, expected: string, what: string): Promise<void> {
+  const actual = await sha256OfFile(path)
+  if (actual === expected) return
+  throw new RedisBuildError(
+    'SOURCE_REFUSED',
+    `${what} was rejected: its SHA-256 is not the expected one.
+  expected ${expected}
+  actual   ${actual}`,
+  )
 }

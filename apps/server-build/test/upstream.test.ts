@@ -1,0 +1,49 @@
+import { expect, test, vi } from 'vitest'
+import { failuresIn, report } from '../src/upstream.ts'
+
+test('finds the failed tests of runtest by name, each once', () => {
+  const output = `[ok]: DEL all keys (3 ms)
+[err]: GETEX should not append to AOF in tests/integration/aof.tcl
+Expected '3' to be equal to '4'
+Waiting for server[exception]: Executing test client: no such helper
+\`[err]: Sanitizer error: leak
+[err]: Sanitizer error: leak
+[1/96 done]: unit/quit (2 seconds)
+                   The End
+*** [err]: GETEX should not append to AOF in tests/integration/aof.tcl
+`
+  expect(failuresIn(output)).toEqual([
+    'GETEX should not append to AOF',
+    'Executing test client: no such helper',
+    'Sanitizer error: leak',
+  ])
+})
+
+test('finds the failed tests of runtest-cluster and runtest-sentinel by name', () => {
+  const output = `Testing unit: 00-base.tcl
+07:00:01> Cluster is up: OK
+07:00:02> Failover (1): kill 1 2 FAILED: Expected 1
+FAILED: caught an error in the test ERR
+WARNING 2 test(s) failed.
+`
+  expect(failuresIn(output)).toEqual(['Failover (1)', 'caught an error in the test ERR'])
+})
+
+test('a script that stops early is a failure', () => {
+  expect(failuresIn('[ok]: one (1 ms)\nout of memory\n')).toEqual([
+    'The script did not reach its end: out of memory',
+  ])
+  expect(failuresIn('[ok]: one (1 ms)\n  The End\n')).toEqual([])
+})
+
+test('only failures that are not in the table count', () => {
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+  const known = [
+    { test: 'one', why: 'a reason' },
+    { test: 'Active defrag *', why: 'slow machine' },
+  ]
+  expect(report(['one', 'Active defrag big keys'], known)).toBe(true)
+  expect(report(['one', 'one more'], known)).toBe(false)
+  expect(write.mock.lastCall?.[0]).toContain('NEW FAILURE: one more\n2 failures, 1 of them new\n')
+  write.mockRestore()
+})
