@@ -33,10 +33,7 @@ import { type Selection, selectSource } from './sources/select.ts'
 import { type StoredSource, storeSource } from './sources/source.ts'
 import { requireOpenssl, requireTools } from './toolchain.ts'
 
-export interface BuildOptions extends Selection, Variant {
-  /** Number of parallel compilers. Default: one per core. */
-  jobs?: number
-}
+export type BuildOptions = Selection & Variant
 
 /**
  * Returns a build; builds it first if it is missing. The source is downloaded, verified, patched and compiled
@@ -86,7 +83,7 @@ async function make(job: Job, build: BuildName, options: BuildOptions): Promise<
   const tree = join(job.home.temporary, 'redis')
   const { redisVersion, fromDebian } = await prepareTree(job, source, patches, tree)
   const { makeFlags } = inputs
-  const compileSeconds = await compile(job, { build, key, tree, makeFlags, jobs: options.jobs })
+  const compileSeconds = await compile(job, { build, key, tree, makeFlags })
   const ready = join(job.home.temporary, 'ready')
   await install(build, tree, ready)
   await checkThatItRuns(job, ready, inputs, redisVersion)

@@ -70,7 +70,6 @@ program
   )
   .option('--sha256 <hex>', 'SHA-256 of --source; needed if it is not a known release', sha256)
   .option('--refresh', 'look for a newer source')
-  .option('--jobs <n>', 'parallel compilers (default: one per core)', integer(1, 1024))
   .addOption(sanitizerOption())
   .option('--tls', "with TLS, for tests; a separate build (needs OpenSSL's headers)")
   .action(async (builds: BuildName[], options: BuildOptions) => {

@@ -17,7 +17,6 @@ export interface CompileOptions {
   tree: string
   /** Variables for make. */
   makeFlags: readonly string[]
-  jobs?: number | undefined
 }
 
 /**
@@ -28,12 +27,12 @@ export interface CompileOptions {
  */
 export async function compile(
   { home, env, progress, signal }: Job,
-  { build, key, tree, makeFlags, jobs = availableParallelism() }: CompileOptions,
+  { build, key, tree, makeFlags }: CompileOptions,
 ): Promise<number> {
   const logPath = join(home.logs, `${build}-${shortKey(key)}.log`)
   const identity = `-DONETRIP_BUILD=${build} -DONETRIP_BUILD_KEY=${shortKey(key)}`
   const args = [
-    `-j${jobs}`,
+    `-j${availableParallelism()}`,
     ...programsOf(build),
     ...withDependencies(makeFlags, tree),
     `REDIS_CFLAGS=${identity}`,

@@ -19,7 +19,7 @@ export function createProgress(): Progress {
       stderr.write(`${isLive ? CLEAR_LINE : ''}${text}\n`)
     },
     update(text) {
-      if (isLive) stderr.write(`${CLEAR_LINE}${text.slice(0, stderr.columns - 1)}`)
+      if (isLive) stderr.write(`${CLEAR_LINE}${text.slice(0, (stderr.columns || 80) - 1)}`)
       else if (performance.now() - lastLine >= PLAIN_UPDATE_INTERVAL_MS) this.note(text)
     },
   }

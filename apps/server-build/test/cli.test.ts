@@ -17,14 +17,13 @@ test('an unknown build is an error that lists the builds', async () => {
 const wrongUsage: [args: string[], message: string][] = [
   [[], 'Usage:'],
   [['compile'], "unknown command 'compile'"],
-  [['build', '--jobs', 'many'], 'a whole number from 1 to 1024'],
   [['build', '--sha256', 'abc'], '64 hexadecimal digits'],
   [['build', '--sha256', 'ab'.repeat(32)], '--sha256 requires --source'],
   [['build', '--source', 'x.tar.gz', '--refresh'], 'cannot be used with'],
   [['test', '--suite', 'fastest'], 'Allowed choices are main, moduleapi, cluster, sentinel'],
   [['run', '--port', '65536'], 'a whole number from 0 to 65535'],
   [['run', '--', 'appendonly', 'no'], 'must begin with a setting'],
-  [['build', '--', '--jobs', '2'], "'build' takes no arguments after --"],
+  [['build', '--', '--port', '2'], "'build' takes no arguments after --"],
 ]
 
 test.each(wrongUsage)(
@@ -43,16 +42,6 @@ test('names the missing series of a folder of patches', async () => {
   expect(stderr).toContain(`Cannot read ${join(tiny.directory, 'patched.series')}`)
   expect(stderr).toContain('REDIS_PATCHES')
   expect(code).toBe(2)
-})
-
-test('--help exits with 0 and lists builds, options and environment', async () => {
-  const tiny = await tinyRedis()
-  const { code, stdout } = await tiny.run(['--help'])
-  expect(code).toBe(0)
-  for (const word of ['build', 'run', 'test', 'baseline', 'ONETRIP_HOME', 'Examples']) {
-    expect(stdout).toContain(word)
-  }
-  expect((await tiny.run(['build', '--help'])).stdout).toContain('--source')
 })
 
 test('REDIS_SERVER runs an installed server, with a note that it is not our build', async () => {

@@ -29,8 +29,9 @@ export async function knownSource(
   home: Home,
   { source, sha256, refresh }: Selection,
 ): Promise<StoredSource | undefined> {
+  if (refresh) return undefined
   const current = await currentSource(home)
-  if (refresh || !current || source === undefined) return refresh ? undefined : current
+  if (!current || source === undefined) return current
   const actual = current.archive.sha256
   if (sha256 && sha256 !== actual) return undefined
   const isSame = isUrl(source)
