@@ -1,5 +1,5 @@
-import { access, appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { isAlive } from '@onetrip/stack/processes.ts'
 import { expect, test, vi } from 'vitest'
 import { compilesForEver, compilesSlowly, tinyPatch, tinyRedis } from './tiny-redis.ts'
@@ -134,11 +134,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 test('the next build removes what a killed build left', async () => {
   const tiny = await tinyRedis()
-  const left = join(tiny.redis, 'tmp', 'ready')
+  const left = join(tiny.redis, 'tmp', 'ready', 'bin')
   await mkdir(left, { recursive: true })
-  await tiny.run(['build', 'patched', ...tiny.fromArchive])
-  expect(await tiny.builds()).toEqual([expect.stringMatching(/^patched-/)])
-  await expect(access(dirname(left))).rejects.toThrow('ENOENT')
+  await writeFile(join(left, 'leftover'), '')
+  const { stdout } = await tiny.run(['build', 'patched', ...tiny.fromArchive])
+  expect(await readdir(stdout.trim().replace(/^\w+: /, ''))).toEqual(['redis-server'])
+  expect((await readdir(tiny.redis)).sort()).toEqual(['builds', 'logs', 'source'])
 })
 
 test('a changed patch leads to another build', async () => {
