@@ -59,7 +59,12 @@ export async function startServer(
     command,
     args: [
       ...before,
-      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', own],
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      own,
       ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
     ],
     env: { ...process.env, ...env },

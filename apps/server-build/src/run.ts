@@ -76,17 +76,12 @@ export async function serverCommand(
   }
   await rm(copy, { force: true }) // an existing file would keep its mode
   await writeFile(copy, settings, { mode: 0o600 })
-  const args = [
-    copy,
-    ...['--port', String(options.port)],
-    ...['--bind', ...options.bind.split(/[\s,]+/).filter((address) => address !== '')],
-    ...['--dir', dir],
-    ...['--io-threads', String(options.ioThreads ?? ioThreads)],
-    ...(socket ? ['--unixsocket', socket] : []),
-    ...(options.secrets === undefined ? [] : ['--aclfile', users]),
-    ...extra,
-  ]
-  return { program, args }
+  const threads = String(options.ioThreads ?? ioThreads)
+  const args = [copy, '--port', String(options.port), '--dir', dir, '--io-threads', threads]
+  args.push('--bind', ...options.bind.split(/[\s,]+/).filter((address) => address !== ''))
+  if (socket) args.push('--unixsocket', socket)
+  if (options.secrets !== undefined) args.push('--aclfile', users)
+  return { program, args: [...args, ...extra] }
 }
 
 async function serverProgram(

@@ -146,7 +146,12 @@ export async function tinyRedis({
   const namesIn = async (folder: string) =>
     (await readdir(join(redis, folder)).catch(() => [])).sort()
   return {
-    ...{ directory, redis, archive, sha256, patches, start },
+    directory,
+    redis,
+    archive,
+    sha256,
+    patches,
+    start,
     fromArchive: ['--source', archive, '--sha256', sha256],
     builds: () => namesIn('builds'),
     source: () => namesIn('source'),
