@@ -69,7 +69,7 @@ export async function testUpstream(
       ...(ioThreads > 1 ? ['--config', 'io-threads', String(ioThreads)] : []),
       ...more,
     ]
-    job.progress.note(`Running ${scripts[suite]} ${args.join(' ')}; full output: ${log}`)
+    job.progress.note(`Running ${[scripts[suite], ...args].join(' ')}; full output: ${log}`)
     const { output } = await runLogged(log, scripts[suite], args, {
       cwd: tree,
       // Some tests use non-ASCII bytes, which Tcl decodes by the locale.
