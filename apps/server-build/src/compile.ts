@@ -7,6 +7,7 @@ import { RedisBuildError } from './errors.ts'
 import { shortKey } from './installed.ts'
 import type { Job } from './job.ts'
 import { apartFromOurRepository } from './patches.ts'
+import { timed } from './progress.ts'
 
 const SHOWN_LINES = 30
 
@@ -38,27 +39,19 @@ export async function compile(
     `REDIS_CFLAGS=${identity}`,
   ]
   const started = performance.now()
-  const seconds = () => Math.round((performance.now() - started) / 1000)
-  progress.note(`Compiling ${build}, which takes a minute or two`)
-  const tick = setInterval(() => progress.update(`Compiling ${build}: ${seconds()} s`), 1_000)
-  try {
-    const { code, output } = await runLogged(logPath, 'make', args, {
+  const { code, output } = await timed(progress, `Compiling ${build}`, () =>
+    runLogged(logPath, 'make', args, {
       cwd: join(tree, 'src'),
       env: { ...apartFromOurRepository(tree, env), SOURCE_DATE_EPOCH: '0' },
       signal,
-    })
-    if (code === 0) {
-      progress.note(`Compiled ${build} in ${seconds()} s`)
-      return seconds()
-    }
-    const lines = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
-    throw new RedisBuildError(
-      'COMPILE_FAILED',
-      `Compiling ${build} failed: make exited with ${code ?? 'a signal'}. End of its output:\n\n${lines}\n\nFull log: ${logPath}`,
-    )
-  } finally {
-    clearInterval(tick)
-  }
+    }),
+  )
+  if (code === 0) return Math.round((performance.now() - started) / 1000)
+  const lines = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
+  throw new RedisBuildError(
+    'COMPILE_FAILED',
+    `Compiling ${build} failed: make exited with ${code ?? 'a signal'}. End of its output:\n\n${lines}\n\nFull log: ${logPath}`,
+  )
 }
 
 /** Adds the dependencies that newer versions, such as 8.6, have in addition to those of 8.0. */

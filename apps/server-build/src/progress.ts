@@ -24,3 +24,22 @@ export function createProgress(): Progress {
     },
   }
 }
+
+/** Shows the elapsed time while `work` runs. */
+export async function timed<T>(
+  progress: Progress,
+  text: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  progress.note(text)
+  const started = performance.now()
+  const seconds = () => `${Math.round((performance.now() - started) / 1000)} s`
+  const timer = setInterval(() => progress.update(`${text}: ${seconds()}`), 1_000)
+  try {
+    const result = await work()
+    progress.note(`${text}: done in ${seconds()}`)
+    return result
+  } finally {
+    clearInterval(timer)
+  }
+}

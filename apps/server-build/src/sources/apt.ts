@@ -23,7 +23,6 @@ const keyrings = ['gpg', 'pgp'].map((end) => `/usr/share/keyrings/debian-archive
  * @throws RedisBuildError (SOURCE_UNAVAILABLE) with apt's error message.
  */
 export async function fetchFromDebian(job: Job, into: string): Promise<Source> {
-  job.progress.note('Looking for the source of Redis in Debian')
   const configuration = await privateApt(job, join(job.home.temporary, 'apt'))
   const update = await apt(job, 'apt-get', ['-c', configuration, '-q', 'update'])
   const failure = /^[EW]: (.*)/m.exec(update.stderr)?.[1]
@@ -39,13 +38,11 @@ export async function fetchFromDebian(job: Job, into: string): Promise<Source> {
   if (failure) job.progress.note(`WARNING: Debian may have a newer source: ${failure}`)
 
   const { version, archive, debian } = revision
-  const name = `Debian ${version.replace(/^\d+:/, '')}`
-  job.progress.note(`Downloading Redis from ${name}`)
   const args = ['source', '--download-only', '--only-source', `redis=${version}`]
   const { code, stderr } = await apt(job, 'apt-get', ['-c', configuration, '-q', ...args], into)
   if (code !== 0) throw unavailable(stderr.trim())
   for (const { file, sha256 } of [archive, debian]) await verify(join(into, file), sha256, file)
-  return { from: name, archive, debian }
+  return { from: `Debian ${version.replace(/^\d+:/, '')}`, archive, debian }
 }
 
 /** The newest revision with a known upstream archive in a source index. */

@@ -4,6 +4,7 @@ import { RedisBuildError } from '../errors.ts'
 import { sha256OfFile } from '../files.ts'
 import type { Home } from '../home.ts'
 import type { Job } from '../job.ts'
+import { timed } from '../progress.ts'
 import { newestRelease, releases, releaseUrl } from '../releases.ts'
 import { fetchFromDebian } from './apt.ts'
 import { download } from './https.ts'
@@ -62,9 +63,14 @@ export async function selectSource(job: Job, selection: Selection): Promise<Stor
 
 async function newest(job: Job, directory: string): Promise<Source> {
   const failures: string[] = []
-  for (const fetchFrom of [fetchFromDebian, fetchRelease]) {
+  const sources = [
+    ['Debian', fetchFromDebian],
+    ['GitHub', fetchRelease],
+  ] as const
+  for (const [name, fetchFrom] of sources) {
     try {
-      return await fetchFrom(job, directory)
+      const text = `Downloading the source of Redis from ${name}`
+      return await timed(job.progress, text, () => fetchFrom(job, directory))
     } catch (error) {
       if (!(error instanceof RedisBuildError && error.code === 'SOURCE_UNAVAILABLE')) throw error
       failures.push(error.message)
@@ -85,7 +91,6 @@ async function fetchRelease(job: Job, directory: string): Promise<Source> {
   const { version, sha256 } = newestRelease()
   const url = releaseUrl(version)
   const file = `redis-${version}.tar.gz`
-  job.progress.note(`Downloading ${url}`)
   await download(url, join(directory, file), job)
   await verify(join(directory, file), sha256, url)
   return { from: url, archive: { file, sha256 } }
