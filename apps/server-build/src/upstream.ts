@@ -11,6 +11,7 @@ import { type InstalledBuild, programPath } from './installed.ts'
 import type { Job } from './job.ts'
 import { locked } from './lock.ts'
 import { applyPatch, patchesDirectory } from './patches.ts'
+import { timed } from './progress.ts'
 import { selectionFrom, selectSource } from './sources/select.ts'
 
 /** Upstream's test scripts by suite. */
@@ -69,14 +70,19 @@ export async function testUpstream(
       ...(ioThreads > 1 ? ['--config', 'io-threads', String(ioThreads)] : []),
       ...more,
     ]
-    job.progress.note(`Running ${[scripts[suite], ...args].join(' ')}; full output: ${log}`)
-    const { output } = await runLogged(log, scripts[suite], args, {
-      cwd: tree,
-      // Some tests use non-ASCII bytes, which Tcl decodes by the locale.
-      env: plainEnvironment(job.env, { LC_ALL: 'C.UTF-8', TERM: 'dumb' }),
-      signal: job.signal,
-      onOutput: (text) => showProgress(job, text),
-    })
+    const text = `Running ${[scripts[suite], ...args].join(' ')}`
+    const { output } = await timed(job.progress, text, () =>
+      runLogged(log, scripts[suite], args, {
+        cwd: tree,
+        // Some tests use non-ASCII bytes, which Tcl decodes by the locale.
+        env: plainEnvironment(job.env, { LC_ALL: 'C.UTF-8', TERM: 'dumb' }),
+        signal: job.signal,
+        onOutput: (text) => {
+          for (const [line] of text.matchAll(PROGRESS)) job.progress.note(line)
+        },
+      }),
+    )
+    job.progress.note(`Full output: ${log}`)
     return report(failuresIn(output), (await readJson<KnownFailure[]>(knownFailures)) ?? [])
   } finally {
     await rm(directory, { recursive: true, force: true, maxRetries: 5 })
@@ -120,14 +126,8 @@ async function makeCertificates(job: Job, tree: string): Promise<void> {
   if (code !== 0) throw new RedisBuildError('TOOLS_MISSING', `No certificates:\n${stderr}`)
 }
 
-/** Shows each finished file and each failure, and meanwhile the last line. */
-function showProgress({ progress }: Job, text: string): void {
-  for (const line of text.trim().split('\n')) {
-    if (/^\[\d+\/\d+ done\]|^Testing unit:|\[err\]|FAILED/.test(line)) progress.note(line)
-    else progress.update(line)
-  }
-}
-
+/** Finished files and failures; in the suites cluster and sentinel, files that begin. */
+const PROGRESS = /^(?:\[\d+\/\d+ done\]|Testing unit:|.*\[err\]|.*FAILED).*$/gm
 const FAILED_TEST = /\[(?:err|exception|TIMEOUT)\]: (.+?)(?: in tests\/\S+\.tcl)?$/gm
 /** In the suites cluster and sentinel. The test may have written other text into the line. */
 const FAILED_INSTANCE_TEST = /^(?:[\d:]{8}> (.+): .*)?FAILED: (.*)$/gm
