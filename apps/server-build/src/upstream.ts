@@ -117,12 +117,10 @@ async function prepareTests(
 }
 
 async function makeCertificates(job: Job, tree: string): Promise<void> {
-  job.progress.note('Creating certificates')
-  const { code, stderr } = await runCommand('utils/gen-test-certs.sh', [], {
-    cwd: tree,
-    env: plainEnvironment(job.env),
-    signal: job.signal,
-  })
+  const options = { cwd: tree, env: plainEnvironment(job.env), signal: job.signal }
+  const { code, stderr } = await timed(job.progress, 'Creating certificates', () =>
+    runCommand('utils/gen-test-certs.sh', [], options),
+  )
   if (code !== 0) throw new RedisBuildError('TOOLS_MISSING', `No certificates:\n${stderr}`)
 }
 
