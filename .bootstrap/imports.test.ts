@@ -20,6 +20,19 @@ const layers: readonly [layer: string, folder: string, ...mayImport: string[]][]
   ['fixtures', 'apps/stack/src/testing/', 'stack', 'store entry'],
   ['stack', 'apps/stack/src/', 'store entry'],
   ['stack tests', 'apps/stack/', 'stack', 'fixtures', 'store entry'],
+  ['demo', 'apps/demo/src/', 'stack', 'api', 'store entry'],
+  // They start the demo like the API and the stack.
+  [
+    'demo tests',
+    'apps/demo/',
+    'demo',
+    'stack',
+    'stack tests',
+    'fixtures',
+    'api',
+    'api tests',
+    'store entry',
+  ],
   ['load', 'load/src/', 'stack', 'store entry', 'I/O threads'],
   // Other Redis clients, which use the application and parts of the store.
   ['contenders', 'load/contenders/', 'load', 'stack', 'store entry', 'store', 'api'],

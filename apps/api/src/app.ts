@@ -1,9 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { SessionStore } from '@onetrip/session-store'
 import { fastifySessions } from '@onetrip/session-store/fastify'
-import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import fastify, {
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  type FastifyRequest,
+  type FastifyServerOptions,
+} from 'fastify'
+import fp from 'fastify-plugin'
 import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
+import type { ErrorKind } from './errors.ts'
 import { defaultLimits, type Limits, serverOptions } from './limits.ts'
 import { RequestLog, requestIds } from './logging.ts'
 import { connectionsPlugin } from './plugins/connections.ts'
@@ -18,14 +25,9 @@ import { readinessPlugin } from './plugins/readiness.ts'
 import type { Topology } from './redis-location.ts'
 import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
-import { demoRoutes } from './routes/demo.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
-import { pageRoutes } from './routes/page.ts'
 import { publicRoutes } from './routes/public.ts'
-import { reportRoutes } from './routes/report.ts'
-import { type RiskOptions, riskPlugin } from './shop/risk.ts'
-import type { Buy } from './shop/sale.ts'
 import type { TrustedProxies } from './trust-proxy.ts'
 import { schemaErrorFormatter, validatorCompiler } from './validation.ts'
 
@@ -40,9 +42,15 @@ export interface AppOptions {
   routes?: FastifyPluginAsyncTypebox | undefined
   /** Registers the application's routes without a session. */
   publicRoutes?: FastifyPluginAsyncTypebox | undefined
+  /** Adds hooks and decorators of the application, for all routes except health checks and metrics. */
+  plugins?: FastifyPluginAsync | undefined
+  /** Called after each login. Must not throw. */
+  onLogin?: ((request: FastifyRequest, user: string) => void) | undefined
+  /** The application's own errors, for the OpenAPI document. Its routes throw them as `new ApiError(kind)`. */
+  errors?: readonly ErrorKind[] | undefined
   /** Transport of the store's connections, for `/metrics`: `tcp`, `tls` or `unix`. */
   transport: string
-  /** One server, a cluster, or Redis Sentinel; for `/metrics` and `/demo`. Default `single`. */
+  /** One server, a cluster, or Redis Sentinel; for `/metrics`. Default `single`. */
   topology?: Topology
   /** Session cookie only over HTTPS, with the prefix `__Host-`. */
   secureCookie: boolean
@@ -53,14 +61,6 @@ export interface AppOptions {
   publicOrigins?: readonly string[]
   /** Serve `/openapi.json` and `/docs`. Default true. */
   docs?: boolean
-  /** Serve the demo page at `/` and its routes below `/demo`. Default true. */
-  page?: boolean
-  /** Serve `/demo/server`: public data about the Redis server for the demo page. Default true. */
-  serverFacts?: boolean
-  /** HTML file that `/report` serves. Default: none. */
-  reportFile?: string
-  /** Unix socket of the demo service. Default: no race. */
-  demoSocket?: string
   logger?: FastifyServerOptions['logger']
   /** Logs a line for each request. Default false. */
   logRequests?: boolean
@@ -72,10 +72,6 @@ export interface AppOptions {
   loginLimits?: LoginLimits
   /** Proxies whose `X-Forwarded-For` is trusted. Default: none. */
   trustProxy?: TrustedProxies | undefined
-  /** How the flash sale sells an item. Default: `buyByScript`. */
-  buy?: Buy | undefined
-  /** Records risk features of users and adds `GET /me/risk`. Default: off. */
-  risk?: RiskOptions | undefined
   /** Registers spans for requests. Default: no tracing. */
   traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
   /** Number of processes and Redis connections of each, reported by `/metrics`. Default: not reported. */
@@ -93,7 +89,7 @@ const NO_LOGIN_LIMITS: LoginLimits = { perUser: 0, perAddress: 0, windowSeconds:
 /** Builds the application without listening, so that tests can inject requests. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { store, authenticator, transport, topology = 'single', secureCookie } = options
-  const { publicOrigins = [], docs = true, page = true, maxEventLoopDelayMs = 0 } = options
+  const { publicOrigins = [], docs = true, maxEventLoopDelayMs = 0 } = options
   const { logger = false } = options
   const limits = { ...defaultLimits, ...options.limits }
   const app = fastify({
@@ -132,27 +128,19 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     settings,
     registry: metrics?.registry,
   })
-  if (docs) await app.register(openapiPlugin, { secureCookie })
+  if (docs) await app.register(openapiPlugin, { secureCookie, errors: options.errors })
   await app.register(healthRoutes)
   await app.register(metricsRoutes, { gather: metrics?.gather })
   // Routes registered before this are never rejected because of overload.
   await app.register(async (service) => {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
-    if (options.risk) await service.register(riskPlugin, options.risk)
-    await service.register(publicRoutes, { authenticator })
+    if (options.plugins) await service.register(fp(options.plugins))
+    await service.register(publicRoutes, { authenticator, onLogin: options.onLogin })
     if (options.publicRoutes) await service.register(options.publicRoutes)
     await service.register(authenticatedRoutes, {
       routes: options.routes,
       dataBodyBytes: limits.dataBodyBytes,
-      shop: { maySell: (user) => authenticator.maySell?.(user) ?? false, buy: options.buy },
     })
-    await service.register(reportRoutes, { file: options.reportFile ?? '' })
-    if (page) {
-      const { demoSocket = '', serverFacts = true } = options
-      const demo = { socket: demoSocket, authenticator, serverFacts, topology }
-      await service.register(demoRoutes, demo)
-      await service.register(pageRoutes)
-    }
   })
   await app.register(otherMethodsPlugin)
   return app

@@ -14,8 +14,6 @@ export interface Authenticator<Schema extends TSchema = TSchema> {
    * `ApiError` becomes the response; any other error is logged and answered with 500.
    */
   authenticate(credentials: Static<Schema>): Promise<string | undefined>
-  /** Whether this user may put items on sale. Default: no. */
-  maySell?(user: string): boolean
 }
 
 /**
@@ -34,6 +32,5 @@ export function trustingAuthenticator(environment: string): Authenticator<typeof
     claimedUser: ({ user }) => user,
     remembers: ({ remember = false }) => remember,
     authenticate: async ({ user }) => user,
-    maySell: () => true,
   }
 }

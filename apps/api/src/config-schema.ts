@@ -1,8 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
-import { saleMethodNames } from './shop/sale-methods.ts'
 
-export const DEFAULT_CACHE_ENTRIES = 10_000
 export const DEFAULT_PARTITIONS = 64
 export const DEFAULT_REDIS_URL = 'redis://127.0.0.1:6390'
 
@@ -11,7 +9,7 @@ export const configSchema = Type.Object({
   NODE_ENV: Type.String({
     default: 'development',
     description:
-      'development: the session cookie also works without HTTPS; with any other value it is Secure. production: rejects AUTH=trust, DEMO_SOCKET and SALE_METHOD=naive',
+      'development: the session cookie also works without HTTPS; with any other value it is Secure. production: rejects AUTH=trust',
   }),
   AUTH: Type.String({
     default: 'trust',
@@ -231,48 +229,13 @@ export const configSchema = Type.Object({
     maximum: 3600,
     description: 'How often INFO is read from Redis for /metrics, in seconds; 0: never',
   }),
-  SHOP_SELLERS: Type.String({
-    default: '',
-    description:
-      'With AUTH=password: comma-separated users who may put items on sale. With AUTH=trust every user may',
-  }),
-  SALE_METHOD: Type.String({
-    default: 'script',
-    enum: [...saleMethodNames],
-    description:
-      'How the flash sale sells an item. Use script; the others are for comparison, and naive oversells',
-  }),
-  RISK_FEATURES: Type.Boolean({
-    default: false,
-    description: 'Record logins and a hash of their network, for GET /me/risk',
-  }),
-  RISK_CACHE_ENTRIES: Type.Integer({
-    default: DEFAULT_CACHE_ENTRIES,
-    minimum: 0,
-    description:
-      'With RISK_FEATURES: maximum users in the local cache of each process; 0: no cache. The naive strategies and a cluster have no cache',
-  }),
   PUBLIC_ORIGINS: Type.String({
     default: '',
     pattern: '^(https?://[^/,\\s]+(,https?://[^/,\\s]+)*)?$',
     description:
       'Comma-separated origins such as https://shop.example whose pages may send state-changing requests with the cookie. Needed behind a proxy that changes Host',
   }),
-  REPORT_FILE: Type.String({
-    default: '',
-    description: 'HTML report of npm run load, served at /report; empty: none',
-  }),
-  DEMO_SOCKET: Type.String({
-    default: '',
-    description:
-      'Unix socket of the demo service, which runs the race. npm start sets it. Not allowed in production',
-  }),
   DOCS: Type.Boolean({ default: true, description: 'Serve /openapi.json and /docs' }),
-  PAGE: Type.Boolean({
-    default: true,
-    description:
-      'Serve the demo page at / and its routes below /demo; false leaves / free for an application',
-  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

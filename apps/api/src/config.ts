@@ -1,5 +1,5 @@
 import { envSchema } from 'env-schema'
-import { type Config, configSchema, DEFAULT_CACHE_ENTRIES } from './config-schema.ts'
+import { type Config, configSchema } from './config-schema.ts'
 import { migrationTarget, redisLocation, urlWithPassword } from './redis-location.ts'
 import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
@@ -22,24 +22,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   if (config.AUTH !== 'password' && config.USERS_FILE !== '') {
     throw new Error('USERS_FILE has no effect without AUTH=password')
   }
-  if (config.NODE_ENV === 'production' && config.DEMO_SOCKET !== '') {
-    throw new Error(
-      'DEMO_SOCKET is not allowed with NODE_ENV=production: there is no demo race; unset it',
-    )
-  }
   if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
     throw new Error(
       'OTEL_TRACES_SAMPLER_ARG has no effect unless OTEL_TRACES_SAMPLER is traceidratio or parentbased_traceidratio',
     )
-  }
-  if (config.SHOP_SELLERS !== '' && config.AUTH !== 'password') {
-    throw new Error('SHOP_SELLERS has no effect without AUTH=password')
-  }
-  if (!config.RISK_FEATURES && config.RISK_CACHE_ENTRIES !== DEFAULT_CACHE_ENTRIES) {
-    throw new Error('RISK_CACHE_ENTRIES has no effect without RISK_FEATURES=true')
-  }
-  if (config.SALE_METHOD === 'naive' && config.NODE_ENV === 'production') {
-    throw new Error('SALE_METHOD=naive is not allowed with NODE_ENV=production: it oversells')
   }
   const SESSION_SECRETS = sessionSecrets(config)
   if (!SESSION_SECRETS.split(',').every((secret) => /^\S{32,}$/.test(secret))) {

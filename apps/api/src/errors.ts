@@ -1,6 +1,7 @@
-import { type StoreError, type StoreErrorCode, storeErrors } from '@onetrip/session-store'
+import { StoreError, type StoreErrorCode, storeErrors } from '@onetrip/session-store'
 
-interface ErrorKind {
+/** Properties of an error response. */
+interface ErrorProperties {
   readonly statusCode: number
   /** Whether a client can safely retry: nothing is counted twice. */
   readonly retrySafe: boolean
@@ -10,8 +11,13 @@ interface ErrorKind {
   readonly meaning: string
 }
 
+/** An error of an application. */
+export interface ErrorKind extends ErrorProperties {
+  readonly code: string
+}
+
 /** Nothing was written; a retry fails in the same way. */
-const rejected = (statusCode: number, meaning: string): ErrorKind => ({
+const rejected = (statusCode: number, meaning: string): ErrorProperties => ({
   statusCode,
   retrySafe: false,
   mayHaveWritten: false,
@@ -19,23 +25,19 @@ const rejected = (statusCode: number, meaning: string): ErrorKind => ({
 })
 
 /** Nothing was written; a retry may succeed. */
-const retryable = (statusCode: number, meaning: string): ErrorKind => ({
+const retryable = (statusCode: number, meaning: string): ErrorProperties => ({
   ...rejected(statusCode, meaning),
   retrySafe: true,
 })
 
+/** Errors that the store and its plugin do not have. */
 const ownErrors = {
   API_BAD_REQUEST: rejected(400, 'malformed request'),
-  API_LOGIN_FIRST: rejected(401, 'login required: send a session token'),
   API_WRONG_CREDENTIALS: rejected(401, 'wrong user name or password'),
-  API_CROSS_SITE: rejected(403, 'cross-site request rejected (CSRF protection)'),
   API_FORBIDDEN: rejected(403, 'not allowed'),
   API_NOT_FOUND: rejected(404, 'not found'),
-  API_NO_RACE: rejected(404, 'the demo race is not available'),
   API_METHOD_NOT_ALLOWED: rejected(405, 'method not allowed'),
-  API_SOLD_OUT: rejected(409, 'sold out'),
   API_REQUEST_TIMEOUT: retryable(408, 'the request was not received in time'),
-  API_RACE_RUNNING: retryable(409, 'a race is running; retry when it has ended'),
   API_BODY_TOO_LARGE: rejected(413, 'the body is too large'),
   API_URL_TOO_LONG: rejected(414, 'a path parameter is too long'),
   API_UNSUPPORTED_MEDIA_TYPE: rejected(415, 'the body must be application/json'),
@@ -47,29 +49,16 @@ const ownErrors = {
     mayHaveWritten: true,
     meaning: 'internal error; the log has the details',
   },
-  API_DEMO_FAILED: retryable(503, 'the demo service failed or does not answer'),
   API_OVERLOADED: retryable(503, 'overloaded; the request was not processed'),
   API_STOPPING: retryable(503, 'shutting down; retry on another instance'),
-} satisfies Record<string, ErrorKind>
+} satisfies Record<string, ErrorProperties>
 
 export type ApiErrorCode = keyof typeof ownErrors
 
-/** The codes of the session plugin, and those of the API for them. */
-const codesOfPlugin = {
-  ONETRIP_LOGIN_REQUIRED: 'API_LOGIN_FIRST',
-  ONETRIP_CROSS_SITE: 'API_CROSS_SITE',
-  ONETRIP_SEVERAL_COOKIES: 'API_BAD_REQUEST',
-} as const satisfies Partial<Record<StoreErrorCode, ApiErrorCode>>
-
-type StoreCode = Exclude<StoreErrorCode, keyof typeof codesOfPlugin>
-
-const { ONETRIP_LOGIN_REQUIRED, ONETRIP_CROSS_SITE, ONETRIP_SEVERAL_COOKIES, ...ofStore } =
-  storeErrors
-
 /** All errors of the API, by code. */
-export const errorTable: Readonly<Record<StoreCode | ApiErrorCode, ErrorKind>> = {
+export const errorTable: Readonly<Record<StoreErrorCode | ApiErrorCode, ErrorProperties>> = {
   ...ownErrors,
-  ...ofStore,
+  ...storeErrors,
   // Only requests with If-Match cause it; for those RFC 9110 requires 412.
   ONETRIP_CONFLICT: rejected(412, 'the data has changed: its version is not that of If-Match'),
 }
@@ -77,46 +66,27 @@ export const errorTable: Readonly<Record<StoreCode | ApiErrorCode, ErrorKind>> =
 /** An error response. The client sees the message, so it must not contain secrets or internals. */
 export class ApiError extends Error {
   override name = 'ApiError'
-  readonly code: ApiErrorCode
+  readonly code: string
+  readonly statusCode: number
   readonly retrySafe: boolean
   readonly mayHaveWritten: boolean
   readonly retryAfterSeconds: number
-  /** `Set-Cookie` headers of the response. */
-  readonly setCookies: readonly string[]
 
-  constructor(
-    code: ApiErrorCode,
-    message: string = errorTable[code].meaning,
-    options: { retryAfterSeconds?: number; setCookies?: readonly string[] | undefined } = {},
-  ) {
-    super(message)
-    const { retrySafe, mayHaveWritten } = errorTable[code]
+  /** @param kind An error of the API, or one of the application (`ServeOptions.errors`). */
+  constructor(kind: ApiErrorCode | ErrorKind, message?: string, { retryAfterSeconds = 1 } = {}) {
+    const { code, meaning, ...properties } =
+      typeof kind === 'string' ? { code: kind, ...ownErrors[kind] } : kind
+    super(message ?? meaning)
     this.code = code
-    this.retrySafe = retrySafe
-    this.mayHaveWritten = mayHaveWritten
-    this.retryAfterSeconds = options.retryAfterSeconds ?? 1
-    this.setCookies = options.setCookies ?? []
-  }
-
-  get statusCode(): number {
-    return errorTable[this.code].statusCode
+    this.statusCode = properties.statusCode
+    this.retrySafe = properties.retrySafe
+    this.mayHaveWritten = properties.mayHaveWritten
+    this.retryAfterSeconds = retryAfterSeconds
   }
 }
 
-/** Converts an error of the session plugin. Returns any other error of the store unchanged. */
-export function fromStore(error: StoreError): ApiError | (StoreError & { code: StoreCode }) {
-  const codes: Partial<Record<StoreErrorCode, ApiErrorCode>> = codesOfPlugin
-  const code = codes[error.code]
-  if (code === undefined) return error as StoreError & { code: StoreCode }
-  return new ApiError(code, error.message, { setCookies: error.setCookies })
-}
-
-/**
- * For errors of Fastify and its plugins. Does not contain codes with one specific cause, such as
- * `API_CROSS_SITE`.
- */
+/** For errors of Fastify and its plugins. */
 const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
-  401: 'API_LOGIN_FIRST',
   403: 'API_FORBIDDEN',
   404: 'API_NOT_FOUND',
   405: 'API_METHOD_NOT_ALLOWED',
@@ -134,8 +104,9 @@ const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
  *
  * @returns Undefined for any other status: the error is a server error.
  */
-export function fromStatus(status: number, message?: string): ApiError | undefined {
+export function fromStatus(status: number, message?: string): ApiError | StoreError | undefined {
   if (status < 400 || status >= 500) return undefined
+  if (status === 401) return new StoreError('ONETRIP_LOGIN_REQUIRED')
   // Fastify's message explains the error only for 400. Other messages may quote the request.
   const code = codeOfStatus[status] ?? 'API_BAD_REQUEST'
   return new ApiError(code, status === 400 ? message : undefined)

@@ -1,5 +1,7 @@
 export type { Authenticator } from './authenticator.ts'
+export { clientNetwork } from './client-address.ts'
 export { type Config, loadConfig } from './config.ts'
-export { ApiError, type ApiErrorCode } from './errors.ts'
+export { ApiError, type ApiErrorCode, type ErrorKind } from './errors.ts'
 export { hashPassword, verifyPassword } from './passwords/hash.ts'
+export { type RedisLocation, redisLocation } from './redis-location.ts'
 export { type Application, type ServeOptions, serve } from './serve.ts'

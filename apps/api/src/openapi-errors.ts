@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { errorTable } from './errors.ts'
+import { type ErrorKind, errorTable } from './errors.ts'
 
 type Operation = OpenAPIV3_1.OperationObject & { 'x-errors'?: readonly number[] }
 
@@ -33,9 +33,8 @@ function retryAfter() {
   return { 'retry-after': { description: 'Seconds to wait', schema: { type: 'integer' as const } } }
 }
 
-function responseOf(status: number): OpenAPIV3_1.ResponseObject {
-  const kinds = Object.entries(errorTable).filter(([, kind]) => kind.statusCode === status)
-  const examples = kinds.map(([code, { meaning, mayHaveWritten, retrySafe }]) => [
+function responseOf(status: number, kinds: readonly ErrorKind[]): OpenAPIV3_1.ResponseObject {
+  const examples = kinds.map(({ code, meaning, mayHaveWritten, retrySafe }) => [
     code,
     {
       value: {
@@ -56,24 +55,30 @@ function responseOf(status: number): OpenAPIV3_1.ResponseObject {
     additionalProperties: false,
     properties: {
       statusCode: { const: status },
-      code: { enum: kinds.map(([code]) => code) },
+      code: { enum: kinds.map(({ code }) => code) },
       error: { const: STATUS_CODES[status] },
       message: { type: 'string' },
       ...(status >= 500 && flags),
     },
   }
   return {
-    description: kinds.map(([code, { meaning }]) => `\`${code}\`: ${meaning}`).join('\n\n'),
+    description: kinds.map(({ code, meaning }) => `\`${code}\`: ${meaning}`).join('\n\n'),
     headers: { ...headersOf[status], 'x-request-id': requestId },
     content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
   }
 }
 
-const statuses = [...new Set(Object.values(errorTable).map(({ statusCode }) => statusCode))].sort()
-
-/** Error responses for the document's components, one per status in the error table. */
-export const errorResponses: Pick<OpenAPIV3_1.ComponentsObject, 'responses'> = {
-  responses: Object.fromEntries(statuses.map((status) => [nameOf(status), responseOf(status)])),
+/** Error responses for the document's components, one per status, with the application's own errors. */
+export function errorResponses(
+  ofApplication: readonly ErrorKind[],
+): Pick<OpenAPIV3_1.ComponentsObject, 'responses'> {
+  const ofApi = Object.entries(errorTable).map(([code, properties]) => ({ code, ...properties }))
+  const byStatus = Map.groupBy([...ofApi, ...ofApplication], ({ statusCode }) => statusCode)
+  return {
+    responses: Object.fromEntries(
+      [...byStatus].map(([status, kinds]) => [nameOf(status), responseOf(status, kinds)]),
+    ),
+  }
 }
 
 /** Derives a route's error statuses from its input and method, so that routes need not list them. */

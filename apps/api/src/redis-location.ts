@@ -5,12 +5,7 @@ import {
   parseRedisUrl,
   type ServerLocation,
 } from '@onetrip/session-store'
-import {
-  type Config,
-  DEFAULT_CACHE_ENTRIES,
-  DEFAULT_PARTITIONS,
-  DEFAULT_REDIS_URL,
-} from './config-schema.ts'
+import { type Config, DEFAULT_PARTITIONS, DEFAULT_REDIS_URL } from './config-schema.ts'
 import { secretIn } from './secret-file.ts'
 
 /** Address of Redis: exactly one of `url`, `cluster` and `sentinel` is set. */
@@ -186,7 +181,7 @@ function rejectWithoutEffect(config: Config): void {
     )
     rejectIf(config.REDIS_TLS, 'REDIS_TLS has no effect with REDIS_URL; write rediss://host:6379')
   }
-  if (hasCluster) rejectOnCluster(config, rejectIf)
+  if (hasCluster) rejectStrategy(config, 'REDIS_CLUSTER', rejectIf)
   if (config.REDIS_MIGRATE_TO !== '') {
     const [other = 'REDIS_URL'] = set
     rejectIf(
@@ -211,19 +206,5 @@ function rejectStrategy({ STRATEGY }: Config, setting: string, rejectIf: RejectI
   rejectIf(
     ['transaction', 'script'].includes(STRATEGY),
     `STRATEGY=${STRATEGY} needs all keys on one server; with ${setting} use batch or pipeline`,
-  )
-}
-
-/** Rejects settings that need all keys on one server. */
-function rejectOnCluster(config: Config, rejectIf: RejectIf): void {
-  const { SALE_METHOD, RISK_CACHE_ENTRIES } = config
-  rejectStrategy(config, 'REDIS_CLUSTER', rejectIf)
-  rejectIf(
-    SALE_METHOD === 'optimistic',
-    'SALE_METHOD=optimistic does not support REDIS_CLUSTER; use script',
-  )
-  rejectIf(
-    ![0, DEFAULT_CACHE_ENTRIES].includes(RISK_CACHE_ENTRIES),
-    'RISK_CACHE_ENTRIES has no effect with REDIS_CLUSTER: a cluster has no cache of risk features',
   )
 }

@@ -7,7 +7,7 @@ import {
 import { type TProperties, Type } from 'typebox'
 
 /** The time in all examples. */
-export const NOW = 1_795_255_200_250
+const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
 /** In characters. */
@@ -22,13 +22,13 @@ export const Exactly = <Properties extends TProperties>(
 ) => Type.Object(properties, { additionalProperties: false, ...options })
 
 /** Name of a user or an item. */
-export const Name = Type.String({
+const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_LENGTH,
   pattern: NAME_PATTERN,
 })
 
-export const Time = Type.Integer({ description: 'Milliseconds since 1970' })
+const Time = Type.Integer({ description: 'Milliseconds since 1970' })
 
 /** The user of a session. */
 const SessionUser = Type.Unsafe<string | null>({
@@ -162,7 +162,7 @@ export const PatchedData = Exactly(
 )
 
 /** Of a response with pages. */
-export const NextCursor = Type.Optional(
+const NextCursor = Type.Optional(
   Type.String({ description: 'Cursor of the next page; absent on the last page' }),
 )
 
@@ -216,25 +216,7 @@ export const Popular = Exactly(
 
 export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
-/** Responses of a route that serves an HTML file. */
-export const htmlPage = {
-  200: {
-    description: 'The page',
-    headers: { etag: Type.String() },
-    content: {
-      'text/html; charset=utf-8': {
-        schema: Type.Unsafe<never>(
-          Type.String({ examples: ['<!doctype html>\n<html lang="en">…'] }),
-        ),
-      },
-    },
-  },
-  304: Type.Unsafe<never>(
-    Type.Null({ description: 'Not modified since If-None-Match or If-Modified-Since' }),
-  ),
-}
-
-export const limitOf = (defaultLimit: number) =>
+const limitOf = (defaultLimit: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }))
 
 export const limitQuery = (defaultLimit: number) => Exactly({ limit: limitOf(defaultLimit) })

@@ -15,22 +15,14 @@ import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { configuredStore } from './migration/stores.ts'
 import { passwordAuthenticator } from './passwords/authenticator.ts'
-import {
-  migrationTarget,
-  type RedisLocation,
-  redisLocation,
-  topologyOf,
-  transportOf,
-} from './redis-location.ts'
-import type { RiskOptions } from './shop/risk.ts'
-import { type SaleMethodName, saleMethod } from './shop/sale-methods.ts'
+import { migrationTarget, redisLocation, topologyOf, transportOf } from './redis-location.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import { processCount, supervise } from './workers/supervise.ts'
 import { type PrimaryChannel, primaryChannel } from './workers/worker.ts'
 
 /** The parts of an application that serves this API with its own login and routes. */
 export interface Application<Schema extends TSchema = TSchema>
-  extends Pick<AppOptions, 'routes' | 'publicRoutes'> {
+  extends Pick<AppOptions, 'routes' | 'publicRoutes' | 'plugins' | 'onLogin' | 'errors'> {
   /** Default: the authenticator that `AUTH` selects. */
   authenticator?: Authenticator<Schema>
 }
@@ -42,17 +34,19 @@ export interface ServeOptions<Schema extends TSchema = TSchema> extends Applicat
 
 /**
  * Serves the API until SIGTERM or SIGINT, with workers, session retention, metrics and graceful shutdown as
- * configured. If the API cannot start, `serve` writes the reason to standard error and exits with 1.
+ * configured. If the API cannot start, or a function passed as options throws, `serve` writes the reason to standard
+ * error and exits with 1.
  *
  * With `WORKERS` above 1, the calling process becomes the primary. Each worker runs the entry file again, and
  * serves in this function.
  */
 export async function serve<Schema extends TSchema>(
-  options: ServeOptions<Schema> = {},
+  options: ServeOptions<Schema> | (() => ServeOptions<Schema>) = {},
 ): Promise<void> {
   const primary = cluster.isWorker ? primaryChannel() : undefined
   try {
-    const { config = loadConfig(), ...application } = options
+    const given = typeof options === 'function' ? options() : options
+    const { config = loadConfig(), ...application } = given
     if (application.authenticator && config.AUTH === 'password') {
       throw new Error(
         'AUTH=password has no effect if the application passes an authenticator to serve(); unset AUTH and USERS_FILE',
@@ -109,10 +103,6 @@ async function serveFromThisProcess(
       ),
     },
   })
-  const sale = saleMethod(config.SALE_METHOD as SaleMethodName, store, {
-    ...redis,
-    deadlineMs: config.REDIS_DEADLINE_MS,
-  })
   const registry = createRegistry()
   const terminal = process.stdout.isTTY
   const tracing = await configuredTracing(config, ({ message }) =>
@@ -123,18 +113,15 @@ async function serveFromThisProcess(
     authenticator,
     routes: application.routes,
     publicRoutes: application.publicRoutes,
-    buy: sale.buy,
-    risk: riskOptions(config, redis),
+    plugins: application.plugins,
+    onLogin: application.onLogin,
+    errors: application.errors,
     transport: transportOf(home),
     topology: topologyOf(home),
     settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
-    page: config.PAGE,
-    serverFacts: config.NODE_ENV !== 'production',
-    reportFile: config.REPORT_FILE,
-    demoSocket: config.DEMO_SOCKET,
     logger: {
       ...loggerOptions(config.LOG_LEVEL, terminal),
       ...(!terminal && { stream: standardOutput() }),
@@ -169,7 +156,6 @@ async function serveFromThisProcess(
       app.readiness.stop()
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()
-      sale.close()
       await store.close()
       await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
     },
@@ -208,17 +194,6 @@ async function logNodes({ log, store }: FastifyInstance): Promise<void> {
   }
 }
 
-function riskOptions(config: Config, redis: RedisLocation): RiskOptions | undefined {
-  if (!config.RISK_FEATURES) return undefined
-  const isNaive = config.STRATEGY.startsWith('naive') // the naive strategies keep no connection open
-  return {
-    ...redis,
-    deadlineMs: config.REDIS_DEADLINE_MS,
-    // On a cluster each primary reports changes of its own keys only.
-    cacheEntries: isNaive || redis.cluster ? 0 : config.RISK_CACHE_ENTRIES,
-  }
-}
-
 /** Time to export the remaining traces during shutdown. */
 const MAX_TRACE_FLUSH_MS = 2_000
 
@@ -232,14 +207,12 @@ async function configuredTracing(config: Config, onProblem: (error: Error) => vo
 
 /** @throws Error if the users file is invalid. */
 async function configuredAuthenticator(
-  { AUTH, USERS_FILE, NODE_ENV, SHOP_SELLERS }: Config,
+  { AUTH, USERS_FILE, NODE_ENV }: Config,
   onProblem: (error: Error) => void,
 ): Promise<Authenticator> {
   if (AUTH === 'trust') return trustingAuthenticator(NODE_ENV)
   try {
-    const sellers = new Set(SHOP_SELLERS.split(',').map((name) => name.trim()))
-    const authenticator = await passwordAuthenticator(USERS_FILE, onProblem)
-    return { ...authenticator, maySell: (user) => sellers.has(user) }
+    return await passwordAuthenticator(USERS_FILE, onProblem)
   } catch (error) {
     throw new Error(`USERS_FILE: ${(error as Error).message}`)
   }

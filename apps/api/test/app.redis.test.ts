@@ -139,7 +139,7 @@ test('bad requests get a status and a message that names the error, without a re
 
 test.each([
   [400, 400, 'API_BAD_REQUEST'],
-  [401, 401, 'API_LOGIN_FIRST'],
+  [401, 401, 'ONETRIP_LOGIN_REQUIRED'],
   [403, 403, 'API_FORBIDDEN'],
   [404, 404, 'API_NOT_FOUND'],
   [405, 405, 'API_METHOD_NOT_ALLOWED'],

@@ -47,7 +47,6 @@ test.each([
   ],
   [{ SESSION_SECRETS: `${SESSION_SECRETS}\n${SESSION_SECRETS}` }, 'without white space'],
   [{ SESSION_SECRETS, PORT: '99999' }, 'PORT'],
-  [{ SESSION_SECRETS, NODE_ENV: 'production', DEMO_SOCKET: '/run/demo.sock' }, 'DEMO_SOCKET'],
   [{ SESSION_SECRETS, STRATEGY: 'fast' }, 'STRATEGY'],
   [{ SESSION_SECRETS, WORKERS: '0' }, 'WORKERS'],
   [{ SESSION_SECRETS, TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
@@ -67,10 +66,6 @@ test.each([
   [{ AUTH: 'ldap' }, 'AUTH must be one of trust, password'],
   [{ AUTH: 'password' }, 'AUTH=password needs USERS_FILE'],
   [{ USERS_FILE: 'users' }, 'USERS_FILE has no effect without AUTH=password'],
-  [{ SHOP_SELLERS: 'ada' }, 'SHOP_SELLERS has no effect without AUTH=password'],
-  [{ SALE_METHOD: 'fast' }, 'SALE_METHOD must be one of script, '],
-  [{ SALE_METHOD: 'naive', NODE_ENV: 'production' }, 'SALE_METHOD=naive is not allowed'],
-  [{ RISK_CACHE_ENTRIES: '0' }, 'RISK_CACHE_ENTRIES has no effect without RISK_FEATURES=true'],
   [{ WORKERS: '0' }, 'WORKERS is malformed. Expected: Number of processes that share the port'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
   [
@@ -101,11 +96,6 @@ test.each([
   [{ REDIS_CLUSTER: 'a:1', REDIS_TLS_SERVER_NAME: 'a' }, 'need REDIS_TLS=true'],
   [{ REDIS_CLUSTER: 'a:1', REDIS_PARTITIONS: '0' }, 'REDIS_PARTITIONS must be >= 1'],
   [{ REDIS_CLUSTER: 'a:1', STRATEGY: 'script' }, 'STRATEGY=script needs all keys on one server'],
-  [{ REDIS_CLUSTER: 'a:1', SALE_METHOD: 'optimistic' }, 'SALE_METHOD=optimistic does not support'],
-  [
-    { REDIS_CLUSTER: 'a:1', RISK_FEATURES: 'true', RISK_CACHE_ENTRIES: '5' },
-    'RISK_CACHE_ENTRIES has no effect with REDIS_CLUSTER',
-  ],
   [
     { REDIS_PARTITIONS: '128' },
     'REDIS_PARTITIONS has no effect without REDIS_CLUSTER or REDIS_MIGRATE_TO',

@@ -131,7 +131,7 @@ test('a cross-site request cannot change the data with the cookie', async () => 
     headers: { 'sec-fetch-site': 'cross-site' },
     payload: { cart: [] },
   })
-  expect(answer.json()).toMatchObject({ statusCode: 403, code: 'API_CROSS_SITE' })
+  expect(answer.json()).toMatchObject({ statusCode: 403, code: 'ONETRIP_CROSS_SITE' })
 })
 
 test('responses for a guest session have user null', async () => {

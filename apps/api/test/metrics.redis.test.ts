@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
@@ -7,7 +6,7 @@ import { AggregatorRegistry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { pollRedis } from '../src/metrics/redis-poller.ts'
 import { createRegistry } from '../src/metrics/registry.ts'
-import { appForThisTest, bearer, login, riskOn } from './support.ts'
+import { appForThisTest, bearer, login } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -191,23 +190,4 @@ test('two databases of one server are counted once', async () => {
     values(await found(), 'onetrip_redis_commands_total', { cmd: 'info' })[0] ?? 0
   await expect.poll(asked).toBeGreaterThan(0)
   expect(values(await found(), 'onetrip_redis_primary')).toEqual([1])
-})
-
-test('docs/operations.md describes exactly the metrics that are served', async () => {
-  const app = await appForThisTest(server.socket, { risk: riskOn(server.socket) })
-  const url = `unix://${server.socket}`
-  const log = { info: () => {}, warn: () => {} } as never
-  const { metrics: registry } = app
-  onTestFinished(
-    pollRedis({ locations: [{ url }], intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
-  )
-  const served = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name))
-  // Metrics of a primary process.
-  for (const name of ['onetrip_workers', 'onetrip_worker_restarts_total']) served.add(name)
-  const guide = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
-  const told = guide.matchAll(/`((?:onetrip|http|nodejs|process)_\w+)`/g)
-  const names = new Set(Array.from(told, ([, name = '']) => name))
-  expect([...names].filter((name) => !served.has(name))).toEqual([])
-  const ours = [...served].filter((name) => /^(onetrip|http)_/.test(name))
-  expect(ours.filter((name) => !names.has(name))).toEqual([])
 })

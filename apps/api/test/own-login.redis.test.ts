@@ -117,9 +117,9 @@ test('no handler of the application runs without a session or for a cross-site r
     app.inject({ method: 'POST', url: '/things', headers, payload: {} })
   const forged = `${token.slice(0, -5)}AAAAA`
   const crossSite = { cookie: `__Host-onetrip=${token}`, origin: 'https://evil.example' }
-  expect((await ask({})).json().code).toBe('API_LOGIN_FIRST')
+  expect((await ask({})).json().code).toBe('ONETRIP_LOGIN_REQUIRED')
   expect((await ask(bearer(forged))).json().code).toBe('ONETRIP_INVALID_TOKEN')
-  expect((await ask(crossSite)).json().code).toBe('API_CROSS_SITE')
+  expect((await ask(crossSite)).json().code).toBe('ONETRIP_CROSS_SITE')
   expect(handled).toBe(0)
   expect((await ask(bearer(token))).json()).toEqual({ user: 'ada' })
   await app.store.logout(token)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { configSchema } from '../src/config-schema.ts'
 import { errorTable } from '../src/errors.ts'
 import { type ApiDocument, needsToken, operationsOf } from './openapi-document.ts'
-import { appOn, riskOn } from './support.ts'
+import { appOn } from './support.ts'
 
 const path = new URL('../README.md', import.meta.url)
 
@@ -13,7 +13,7 @@ let app: FastifyInstance
 let document: ApiDocument
 
 beforeAll(async () => {
-  app = await appOn('/nowhere/redis.sock', { risk: riskOn('/nowhere/redis.sock') })
+  app = await appOn('/nowhere/redis.sock')
   document = (await app.inject('/openapi.json')).json()
 })
 afterAll(() => app.close())

@@ -148,7 +148,7 @@ test('a request with two session cookies is rejected, and its response removes t
   expect(answer.json()).toMatchObject({ statusCode: 400, code: 'API_BAD_REQUEST' })
   expect(answer.cookies).toMatchObject([{ name: COOKIE, value: '', maxAge: 0, path: '/' }])
   const out = await app.inject({ url: '/me', headers: { cookie: `other=1; x${COOKIE}=a; b` } })
-  expect(out.json()).toMatchObject({ statusCode: 401, code: 'API_LOGIN_FIRST' })
+  expect(out.json()).toMatchObject({ statusCode: 401, code: 'ONETRIP_LOGIN_REQUIRED' })
   const nameless = { cookie: `${COOKIE}x; ${COOKIE}=${await login(app)}` }
   expect((await app.inject({ url: '/me', headers: nameless })).statusCode).toBe(200)
 })

@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { type AppOptions, buildApp } from '../src/app.ts'
 import { trustingAuthenticator } from '../src/authenticator.ts'
-import type { RiskOptions } from '../src/shop/risk.ts'
 
 export const secret = 'a-secret-for-tests-a-secret-for-tests'
 
@@ -50,15 +49,6 @@ export async function appForThisTest(
   await app.store.ready()
   return app
 }
-
-/** Options of risk features with a short write interval. */
-export const riskOn = (socket: string, options: Partial<RiskOptions> = {}): RiskOptions => ({
-  url: `unix://${socket}`,
-  cacheEntries: 100,
-  deadlineMs: 30_000,
-  writeEveryMs: 10,
-  ...options,
-})
 
 /** Logs in and returns the token. */
 export async function login(app: FastifyInstance, user = 'ada'): Promise<string> {

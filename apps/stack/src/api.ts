@@ -6,7 +6,8 @@ import { Problem } from './problem.ts'
 import { type Program, startProgram } from './program.ts'
 import { until } from './until.ts'
 
-const server = fileURLToPath(new URL('../../api/src/server.ts', import.meta.url))
+/** The API with the demo page and the shop. */
+const server = fileURLToPath(new URL('../../demo/src/server.ts', import.meta.url))
 
 /** Options that are the same for all APIs of a stack. */
 export interface CommonApiOptions {
@@ -22,7 +23,7 @@ export interface CommonApiOptions {
 export interface OwnApiOptions {
   /** The strategy, or the name of `program`. */
   variant: string
-  /** Another program with the same API. Default: `apps/api`. */
+  /** Another program with the same API. Default: `apps/demo`, which is `apps/api` with more routes. */
   program?: string
   port: number
   /** Called when the program has exited, to remove what a killed program leaves. */

@@ -1,5 +1,5 @@
 import { apiUrl, type CommonApiOptions, type OwnApiOptions, startApi } from './api.ts'
-import { startDemo } from './demo/process.ts'
+import { startDemo } from './demo-service.ts'
 import { socketIn } from './places.ts'
 import type { Program } from './program.ts'
 import {

@@ -60,7 +60,6 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
       ],
       env: {
         LOG_LEVEL: process.env.LOG_LEVEL || 'warn',
-        RISK_FEATURES: process.env.RISK_FEATURES || 'true', // for the demo page
       },
       onApiLine: (variant, line) => print(`${variant}: ${line}`),
       onLoss: printError,

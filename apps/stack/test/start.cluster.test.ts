@@ -1,38 +1,15 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { portsFrom } from '../src/cluster.ts'
-import type { Turn } from '../src/demo/events.ts'
-import { checkPorts, freePorts } from '../src/ports.ts'
 import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { runStart } from '../src/testing/programs.ts'
-import { clientOf, eventsUntil, input } from './support/demo.ts'
 import {
+  clusterPorts,
+  clusterStarted,
   expectNothingLeft,
   portOptions,
   refused,
   type Started,
   sh,
-  started,
 } from './support/start.ts'
-
-/** Ports of the APIs, and the first of 12 consecutive free ports below the ephemeral ports. */
-async function ports(): Promise<number[]> {
-  const apis = await freePorts(2)
-  for (;;) {
-    const first = 12_000 + Math.floor(Math.random() * 18_000)
-    const row = portsFrom(first).map((port) => ({ port, host: '127.0.0.1', what: '', how: '' }))
-    const free = await checkPorts(row).then(
-      () => true,
-      () => false,
-    )
-    if (free) return [...apis, first]
-  }
-}
-
-async function clusterStarted(before?: Pick<Started, 'state' | 'ports'>): Promise<Started> {
-  const places = before ?? { state: await temporaryFolder(), ports: await ports() }
-  return await started({}, places, ['--cluster'])
-}
 
 const nodesOf = ({ record }: Started) => record.redis.nodes ?? []
 
@@ -115,7 +92,7 @@ describe('npm start -- --cluster', () => {
   })
 
   test('Ctrl-C while the cluster forms leaves no process, and the next start completes the cluster', async () => {
-    const places = { state: await temporaryFolder(), ports: await ports() }
+    const places = { state: await temporaryFolder(), ports: await clusterPorts() }
     const args = [...portOptions(places.ports), '--cluster']
     const until = /^Forming the cluster/
     const early = await runStart({ state: places.state, args, until })
@@ -150,28 +127,5 @@ describe('npm start -- --cluster', () => {
     stack.signal('SIGKILL')
     await stack.exited
     await expect.poll(() => processesOf(stack.state)).toEqual([])
-  })
-
-  test('a race runs on the remaining nodes, without distance and wire', async () => {
-    const stack = await clusterStarted()
-    process.kill(nodesOf(stack)[5]?.pid ?? 0, 'SIGKILL')
-    await expect.poll(() => stack.output.join('\n')).toContain('It was a replica')
-    const url = stack.record.apis[0]?.url
-    const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: object }
-    expect(race).toMatchObject({ distancesMs: [0] })
-    const demo = clientOf(join(stack.state, 'run', 'demo.sock'))
-    const seen = eventsUntil(demo.events(), 'turn', 'failed')
-    expect((await demo.send('POST', '/race', input)).status).toBe(202)
-    const last = (await seen).at(-1)
-    expect(last).toMatchObject({ name: 'turn', data: { errors: 0 } })
-    const turn = last?.data as Turn
-    expect(turn.requests).toBeGreaterThan(0)
-    // A naive view has five commands. Only those of primaries count, so none counts twice.
-    expect(turn.commands / turn.requests).toBeGreaterThan(5)
-    expect(turn.redisCpuUs).toBeGreaterThan(0)
-    expect(await demo.send('POST', '/wire', input)).toEqual({
-      status: 404,
-      body: { message: expect.stringContaining('The wire is not available on a cluster') },
-    })
   })
 })

@@ -9,7 +9,7 @@ import type { Part } from './part.ts'
 type Draw = (chart: Chart) => Html
 
 /** Colours and fonts of the demo page. */
-const THEME = join(repository, 'apps/api/page/styles/theme.css')
+const THEME = join(repository, 'apps/demo/page/styles/theme.css')
 
 /** One HTML page with all results. It has no script and loads nothing from the network. */
 export async function pageOf(

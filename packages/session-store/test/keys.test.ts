@@ -5,7 +5,13 @@ import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-const folders = ['packages/session-store/src', 'apps/api/src', 'apps/stack/src', 'load/src']
+const folders = [
+  'packages/session-store/src',
+  'apps/api/src',
+  'apps/demo/src',
+  'apps/stack/src',
+  'load/src',
+]
 
 const sources = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -19,5 +25,5 @@ test('only the key modules contain names of keys', () => {
       readFileSync(join(root, file), 'utf8'),
     ),
   )
-  expect(withKeyNames).toEqual(['packages/session-store/src/keys.ts', 'apps/api/src/shop/keys.ts'])
+  expect(withKeyNames).toEqual(['packages/session-store/src/keys.ts', 'apps/demo/src/shop/keys.ts'])
 })

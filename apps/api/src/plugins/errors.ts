@@ -4,7 +4,7 @@ import { StoreError } from '@onetrip/session-store'
 import { errorBody, errorHeaders } from '@onetrip/session-store/fastify'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError, errorTable, fromStatus, fromStore } from '../errors.ts'
+import { ApiError, errorTable, fromStatus } from '../errors.ts'
 import { lineLimit } from '../logging.ts'
 
 const MAX_LINES_PER_SECOND = 10
@@ -26,8 +26,9 @@ function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  if (error instanceof StoreError) return answer(fromStore(error), request, reply)
-  if (error instanceof ApiError) return answer(error, request, reply)
+  if (error instanceof StoreError || error instanceof ApiError) {
+    return answer(error, request, reply)
+  }
   // A route of the application can throw anything, even null.
   const clientError = fromStatus(error?.statusCode ?? 500, error?.message)
   if (clientError) return answer(clientError, request, reply)
@@ -36,11 +37,11 @@ function answerError(
 }
 
 function answer(
-  error: ReturnType<typeof fromStore>,
+  error: StoreError | ApiError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const { statusCode } = errorTable[error.code]
+  const { statusCode } = error instanceof StoreError ? errorTable[error.code] : error
   reply.code(statusCode).headers(errorHeaders(error))
   if (statusCode >= 500 && error.code !== 'API_INTERNAL') {
     const { code, message, mayHaveWritten } = error

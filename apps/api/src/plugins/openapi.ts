@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import swagger from '@fastify/swagger'
 import { cookieName } from '@onetrip/session-store/fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3_1 } from 'openapi-types'
+import type { ErrorKind } from '../errors.ts'
 import { errorResponses, withErrors } from '../openapi-errors.ts'
 
 declare module 'fastify' {
@@ -29,9 +29,15 @@ const CONTENT_SECURITY_POLICY = {
   'frame-ancestors': ["'none'"],
 }
 
+interface OpenapiOptions {
+  secureCookie: boolean
+  /** The application's own errors. */
+  errors?: readonly ErrorKind[] | undefined
+}
+
 /** Serves `/openapi.json`, generated from the routes' schemas, and Swagger UI at `/docs`. */
-export const openapiPlugin = fp<{ secureCookie: boolean }>(
-  async (app, { secureCookie }) => {
+export const openapiPlugin = fp<OpenapiOptions>(
+  async (app, { secureCookie, errors = [] }) => {
     await app.register(swagger, {
       openapi: {
         openapi: '3.1.0',
@@ -41,19 +47,14 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
           { name: 'sessions', description: 'Login and sessions' },
           { name: 'views', description: 'Viewed items' },
           { name: 'data', description: 'Session data of the application' },
-          { name: 'demo', description: 'The demo page and its routes' },
-          {
-            name: 'shop',
-            description: 'Example applications: flash sale, feed, unique viewers, risk features',
-          },
-          { name: 'operations', description: 'Health checks, metrics and reports' },
+          { name: 'operations', description: 'Health checks and metrics' },
         ],
         components: {
           securitySchemes: {
             bearer: { type: 'http', scheme: 'bearer', description: 'The token of POST /login' },
             cookie: { type: 'apiKey', in: 'cookie', name: cookieName({ secure: secureCookie }) },
           },
-          ...errorResponses,
+          ...errorResponses(errors),
         } as OpenAPIV3_1.ComponentsObject,
       },
       convertConstToEnum: false,
@@ -63,16 +64,10 @@ export const openapiPlugin = fp<{ secureCookie: boolean }>(
 
     // Imported only if it is served.
     const { default: swaggerUi } = await import('@fastify/swagger-ui')
-    const icon = await readFile(new URL('../../page/favicon.svg', import.meta.url))
-    const type = 'image/svg+xml'
     await app.register(swaggerUi, {
       routePrefix: '/docs',
       staticCSP: CONTENT_SECURITY_POLICY,
-      logo: { type, content: icon, href: '/', target: '_self' },
-      theme: {
-        title: 'Onetrip API',
-        favicon: [{ filename: 'favicon.svg', rel: 'icon', type, sizes: 'any', content: icon }],
-      },
+      theme: { title: 'Onetrip API' },
     })
 
     let document = ''

@@ -1,15 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { StoreError } from '@onetrip/session-store'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError } from '../errors.ts'
-import { type ShopOptions, shopRoutes } from '../shop/shop.ts'
 import { dataRoutes } from './data.ts'
 import { sessionRoutes } from './sessions.ts'
 import { viewRoutes } from './views.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** User of the checked session. Only in the shop's routes and the application's own. */
+    /** User of the checked session. Only in the application's routes. */
     user: string
   }
 }
@@ -19,7 +18,6 @@ interface AuthenticatedRoutesOptions {
   routes: FastifyPluginAsyncTypebox | undefined
   /** See `Limits`. */
   dataBodyBytes: number
-  shop: ShopOptions
 }
 
 /**
@@ -27,7 +25,7 @@ interface AuthenticatedRoutesOptions {
  * check that the token is valid and that the session exists, in the round trip that they make anyway.
  */
 export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
-  async (app, { routes, dataBodyBytes, shop }) => {
+  async (app, { routes, dataBodyBytes }) => {
     app.addHook('onRequest', (request, reply, done) => {
       void request.session.token // throws if there is none
       if (request.method !== 'POST') reply.header('cache-control', 'no-store')
@@ -38,16 +36,16 @@ export const authenticatedRoutes = fp<AuthenticatedRoutesOptions>(
     await app.register(viewRoutes)
     await app.register(sessionRoutes)
     await app.register(dataRoutes, { bodyBytes: dataBodyBytes })
+    if (!routes) return
     await app.register(async (checked) => {
       // The handlers in this scope do not pass the token to the store, so a hook checks the session.
       checked.decorateRequest('user', '')
       checked.addHook('onRequest', async (request) => {
         const { user } = await request.session.check()
-        if (user === null) throw new ApiError('API_LOGIN_FIRST')
+        if (user === null) throw new StoreError('ONETRIP_LOGIN_REQUIRED')
         request.user = user
       })
-      await checked.register(shopRoutes, shop)
-      if (routes) await checked.register(routes)
+      await checked.register(routes)
     })
   },
   {

@@ -1,12 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Authenticator } from '../authenticator.ts'
 import { ApiError } from '../errors.ts'
 import { Login, limitQuery, NoContent, Popular } from '../schemas.ts'
 
-const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = async (
+interface PublicRoutesOptions {
+  authenticator: Authenticator
+  onLogin: ((request: FastifyRequest, user: string) => void) | undefined
+}
+
+const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (
   app,
-  { authenticator },
+  { authenticator, onLogin },
 ) => {
   const { store } = app
 
@@ -37,7 +43,7 @@ const routes: FastifyPluginAsyncTypebox<{ authenticator: Authenticator }> = asyn
       const remember = authenticator.remembers?.(request.body) ?? false
       reply.header('cache-control', 'no-store')
       const login = await reply.login(user, { remember })
-      app.risk?.loggedIn(request, user)
+      onLogin?.(request, user)
       return login
     },
   )

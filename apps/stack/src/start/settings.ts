@@ -91,7 +91,6 @@ Further environment variables:
                  builds (default: ONETRIP_HOME)
   AUTH           password: only users in USERS_FILE can log in (default: any name, no password)
   LOG_LEVEL      log level of the APIs (default: warn)
-  RISK_FEATURES  false: no risk features (default: true)
 
 Examples:
   npm start

@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
-import { freePorts } from '../../src/ports.ts'
+import { portsFrom } from '../../src/cluster.ts'
+import { checkPorts, freePorts } from '../../src/ports.ts'
 import { isAlive } from '../../src/processes.ts'
 import { readRecord, type StackRecord } from '../../src/record.ts'
 import { filesIn, processesOf, temporaryFolder } from '../../src/testing/folders.ts'
@@ -51,6 +52,26 @@ export async function started(
   const record = await readRecord(join(state, 'run', 'stack.json'))
   if (!record) throw new Error('npm start has not written its record')
   return Object.assign(program, { state, record, ports })
+}
+
+/** Ports of the APIs, and the first of 12 consecutive free ports below the ephemeral ports. */
+export async function clusterPorts(): Promise<number[]> {
+  const apis = await freePorts(2)
+  for (;;) {
+    const first = 12_000 + Math.floor(Math.random() * 18_000)
+    const row = portsFrom(first).map((port) => ({ port, host: '127.0.0.1', what: '', how: '' }))
+    const free = await checkPorts(row).then(
+      () => true,
+      () => false,
+    )
+    if (free) return [...apis, first]
+  }
+}
+
+/** Runs `npm start -- --cluster`. */
+export async function clusterStarted(before?: Pick<Started, 'state' | 'ports'>): Promise<Started> {
+  const places = before ?? { state: await temporaryFolder(), ports: await clusterPorts() }
+  return await started({}, places, ['--cluster'])
 }
 
 export async function expectNothingLeft({ state, record }: Started): Promise<void> {

@@ -35,8 +35,7 @@ type HttpBenchOptions = TargetOptions &
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
   if (hasRequest(options)) return await openAnyService(context, options)
-  const env = options.workload === 'risk' ? { RISK_FEATURES: 'true' } : {}
-  const { kind, redis, apis } = await findTarget(context, { ...options, env })
+  const { kind, redis, apis } = await findTarget(context, options)
   const isForeign = kind !== 'started for this'
   const foreign = { apis: isForeign, redis: isForeign || redis.build === 'foreign' }
   const monitor = await RedisMonitor.connect(redis.url)

@@ -34,8 +34,6 @@ export interface TargetOptions {
   /** Running APIs to measure, instead of those of npm start or of a new stack. */
   url?: string[]
   iOwnThisHost?: boolean
-  /** Additional settings that the APIs must have. */
-  env?: Readonly<Record<string, string>>
 }
 
 export interface Api {
@@ -86,8 +84,6 @@ async function mismatchOf(
   const { redisBuild = redis.build, transport = redis.transport, workers } = options
   const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
   if (missing) return `The running stack has no ${missing} API`
-  const [setting] = Object.entries(options.env ?? {}).map((entry) => entry.join('='))
-  if (setting !== undefined) return `The running stack does not report whether it has ${setting}`
   const wanted = apis.filter(({ variant }) => options.variants.some((name) => name === variant))
   for (const { url, variant } of workers === undefined ? [] : wanted) {
     const running = (await infoOf(url)).workers ?? 'an unknown number of'
@@ -151,7 +147,6 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
         WORKERS: String(workers),
         REDIS_POOL_SIZE: String(poolSize),
         JANITOR_INTERVAL_SECONDS: '0',
-        ...options.env,
       },
       signal: context.signal,
     }),

@@ -1,0 +1,137 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { onRequestHookHandler } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { Demo, RaceBody, RaceStarted, WireBody, Wires } from '../events.ts'
+import { Server, serverFacts, type Topology } from '../server-facts.ts'
+import { DemoService } from '../service-client.ts'
+
+interface DemoOptions {
+  /** Unix socket of the demo service; empty: no race. */
+  socket: string
+  topology: Topology
+}
+
+/** Pages of other origins must not start load on this machine. */
+const rejectCrossSite: onRequestHookHandler = (request, _reply, done) => {
+  request.session.refuseCrossSite()
+  done()
+}
+
+const EVENTS = `Server-sent events with JSON data. Lanes are numbered 0 and 1.
+
+- \`state\` is the first event: whether a race is \`running\`, that \`race\`, and the result of the \`last\` one. If a
+  race is running, all its events since its start follow.
+- \`started\`, \`preparing\` (\`text\`).
+- \`sample\`: four per second, for the lane whose turn it is.
+- \`turn\`: end of a lane's turn, with its totals. CPU times are in microseconds.
+- \`done\` (sums, medians and their range, a \`sentence\`) or \`failed\` (\`message\`).`
+
+/** Routes of the demo page: race, wire and Redis server. */
+export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
+  app,
+  { socket, topology },
+) => {
+  const demo = new DemoService(socket)
+  const tags = ['demo']
+  app.addHook('preClose', async () => demo.endStreams())
+  app.addHook('onClose', async () => demo.close())
+
+  app.get(
+    '/demo',
+    {
+      schema: {
+        operationId: 'getDemo',
+        summary: 'Get the limits of a race',
+        tags,
+        response: { 200: Demo },
+      },
+    },
+    () => demo.limits(),
+  )
+
+  app.post(
+    '/demo/race',
+    {
+      schema: {
+        operationId: 'startRace',
+        summary: 'Start a race between two strategies',
+        description:
+          'Runs load on this machine for about ten seconds. `GET /demo/race/events` streams its events.',
+        tags,
+        body: RaceBody,
+        response: { 202: RaceStarted },
+        'x-errors': [403, 404, 409],
+      },
+      onRequest: rejectCrossSite,
+    },
+    async (request, reply) => {
+      const started = await demo.call('POST', '/race', request.body)
+      return reply.code(202).send(started as Static<typeof RaceStarted>)
+    },
+  )
+
+  app.get(
+    '/demo/race/events',
+    {
+      exposeHeadRoute: false, // its stream would never end
+      logLevel: 'warn',
+      schema: {
+        operationId: 'watchRace',
+        summary: 'Stream the events of races',
+        description: EVENTS,
+        tags,
+        response: {
+          200: {
+            description: 'The events as they happen',
+            content: {
+              'text/event-stream': {
+                schema: Type.Unsafe<never>(
+                  Type.String({
+                    examples: ['event: preparing\ndata: {"text":"Warming up"}\n\n'],
+                  }),
+                ),
+              },
+            },
+          },
+        },
+        'x-errors': [404],
+      },
+    },
+    async (_request, reply) => {
+      const events = await demo.events()
+      reply.headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+      return reply.type('text/event-stream').send(events as never)
+    },
+  )
+
+  app.post(
+    '/demo/wire',
+    {
+      schema: {
+        operationId: 'traceView',
+        summary: 'Trace one page view with two strategies between API and Redis',
+        tags,
+        body: WireBody,
+        response: { 200: Wires },
+        'x-errors': [403, 404, 409],
+      },
+      onRequest: rejectCrossSite,
+    },
+    async (request) => (await demo.call('POST', '/wire', request.body)) as Wires,
+  )
+
+  const facts = serverFacts(app.store, topology)
+  app.get(
+    '/demo/server',
+    {
+      logLevel: 'error', // no warning per poll: the API logs an outage once
+      schema: {
+        operationId: 'getServer',
+        summary: 'Get data about the Redis server: build, threads, clients, commands',
+        tags,
+        response: { 200: Server },
+      },
+    },
+    async () => await facts(),
+  )
+}

@@ -1,0 +1,96 @@
+import type { SessionStore } from '@onetrip/session-store'
+import { type Static, Type } from 'typebox'
+import { Exactly } from './events.ts'
+
+export type Topology = 'single' | 'cluster' | 'sentinel'
+
+const Count = Type.Integer()
+
+export const Server = Exactly(
+  {
+    topology: Type.Unsafe<Topology>({ type: 'string', enum: ['single', 'cluster', 'sentinel'] }),
+    nodes: Type.Array(Type.String(), {
+      description: 'host:port or socket path of each server that holds keys',
+    }),
+    unavailable: Type.Array(Type.String(), { description: 'Nodes that did not answer' }),
+    build: Type.Union([Type.String(), Type.Null()], { description: 'null: not built by Onetrip' }),
+    version: Type.String(),
+    ioThreads: Type.Integer({ description: 'Including the main thread' }),
+    connectedClients: Count,
+    commandsPerSecond: Count,
+    totalConnectionsReceived: Count,
+    usedMemory: Type.Integer({ description: 'Bytes' }),
+    uptimeSeconds: Type.Integer({ description: 'Uptime of the server that started last' }),
+  },
+  {
+    description:
+      'State of the Redis server, at most one second old. Cluster: sums over its primaries; build and threads of the first',
+    examples: [
+      {
+        topology: 'single',
+        nodes: ['127.0.0.1:6390'],
+        unavailable: [],
+        build: 'patched-13da68d7236d',
+        version: '8.0.6',
+        ioThreads: 1,
+        connectedClients: 4,
+        commandsPerSecond: 12,
+        totalConnectionsReceived: 17,
+        usedMemory: 1_320_480,
+        uptimeSeconds: 90,
+      },
+    ],
+  },
+)
+
+type ServerFacts = Static<typeof Server>
+
+const SECTIONS = ['server', 'clients', 'memory', 'stats', 'threads']
+const CACHE_MS = 1_000
+
+/** Reads data about the Redis server with INFO. Calls within one second share a result. Rejects if no server answers. */
+export function serverFacts(store: SessionStore, topology: Topology): () => Promise<ServerFacts> {
+  let readAt = Number.NEGATIVE_INFINITY
+  let facts: Promise<ServerFacts>
+  return () => {
+    const now = performance.now()
+    if (now - readAt >= CACHE_MS) {
+      readAt = now
+      facts = readFacts(store, topology)
+    }
+    return facts
+  }
+}
+
+async function readFacts(store: SessionStore, topology: Topology): Promise<ServerFacts> {
+  const nodes = await store.runOnEach({
+    commands: [['INFO', ...SECTIONS]],
+    readOnly: true,
+    read: ([reply]) => infoFields(String(reply)),
+  })
+  const infos = nodes.flatMap(({ result }) => result ?? [])
+  const [info] = infos
+  if (info === undefined) throw nodes[0]?.error
+  const build = info.get('onetrip_build')
+  const values = (name: string) => infos.map((info) => Number(info.get(name) ?? 0))
+  const sum = (name: string) => values(name).reduce((sum, value) => sum + value, 0)
+  return {
+    topology,
+    nodes: nodes.map(({ node }) => node),
+    unavailable: nodes.flatMap(({ node, error }) => (error ? node : [])),
+    build: build ? `${build}-${info.get('onetrip_build_key')?.slice(0, 12)}` : null,
+    version: info.get('redis_version') ?? 'unknown',
+    ioThreads: Math.max(1, [...info.keys()].filter((name) => /^io_thread_\d+$/.test(name)).length),
+    connectedClients: sum('connected_clients'),
+    commandsPerSecond: sum('instantaneous_ops_per_sec'),
+    totalConnectionsReceived: sum('total_connections_received'),
+    usedMemory: sum('used_memory'),
+    uptimeSeconds: Math.min(...values('uptime_in_seconds')),
+  }
+}
+
+/** The fields of a reply to INFO. */
+const infoFields = (text: string): Map<string, string> =>
+  new Map(
+    Array.from(text.matchAll(/^(\w+):(.*?)\r?$/gm), ([, name = '', value = '']) => [name, value]),
+  )

@@ -1,0 +1,137 @@
+import { type RedisTarget, redisAddress } from '@onetrip/stack/address.ts'
+import { apiUrl, startApi } from '@onetrip/stack/api.ts'
+import { freePorts } from '@onetrip/stack/ports.ts'
+import { isAlive } from '@onetrip/stack/processes.ts'
+import type { Program } from '@onetrip/stack/program.ts'
+import type { Pair, WireInput } from '../events.ts'
+
+/** An API with a strategy, used only by the demo. */
+export interface Lane {
+  readonly strategy: string
+  readonly url: string
+  readonly api: Program
+}
+
+/** A relay in front of Redis. */
+interface Link {
+  /** `host:port` */
+  readonly address: string
+  close(): Promise<unknown>
+}
+
+export interface LanesOptions {
+  redis: RedisTarget
+  sessionSecret: string
+  /**
+   * Opens a link to Redis at `to` (`host:port` or a path). If it returns undefined, the API connects to Redis
+   * directly. Not called on a cluster, where APIs always connect directly.
+   */
+  openLink(to: string, distanceMs: number, lane: 0 | 1): Promise<Link | undefined>
+}
+
+const HOST = '127.0.0.1'
+const IDLE_MS = 60_000
+/** Time for requests in flight when a lane is stopped. */
+const GRACE_MS = 1_000
+
+/** Turns off everything that would disturb a measurement or that a lane does not need. */
+const settings = {
+  WORKERS: '1',
+  REDIS_POOL_SIZE: '1',
+  JANITOR_INTERVAL_SECONDS: '0',
+  REDIS_INFO_INTERVAL_SECONDS: '0',
+  DOCS: 'false',
+  DEMO_SOCKET: '',
+  REPORT_FILE: '',
+  LOG_LEVEL: 'error',
+  OTEL_EXPORTER_OTLP_ENDPOINT: '',
+}
+
+/** Two APIs. They are reused for the same settings, and stopped after an idle minute. */
+export class Lanes {
+  readonly #options: LanesOptions
+  #kept: { key: string; lanes: Pair<Lane>; undo: AsyncDisposableStack } | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(options: LanesOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Calls `work` with two lanes. Calls must not overlap.
+   *
+   * @param starting called before lanes are started.
+   * @throws ProgramError if an API or a relay does not start; errors of `work`; the reason of `signal`.
+   */
+  async use<Result>(
+    wanted: WireInput,
+    { signal, starting }: { signal: AbortSignal; starting?: () => void },
+    work: (lanes: Pair<Lane>, areNew: boolean) => Promise<Result>,
+  ): Promise<Result> {
+    clearTimeout(this.#idle)
+    try {
+      const key = JSON.stringify([wanted.lanes, wanted.distanceMs])
+      const isKept =
+        this.#kept?.key === key && this.#kept.lanes.every(({ api }) => isAlive(api.pid))
+      if (!this.#kept || !isKept) {
+        starting?.()
+        await this.stop()
+        this.#kept = { key, ...(await this.#start(wanted, signal)) }
+      }
+      return await work(this.#kept.lanes, !isKept)
+    } finally {
+      this.#idle = setTimeout(() => void this.stop(), IDLE_MS)
+    }
+  }
+
+  /** Stops both lanes. Must not be called while they are in use. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#idle)
+    const kept = this.#kept
+    this.#kept = undefined
+    await kept?.undo.disposeAsync()
+  }
+
+  async #start({ lanes, distanceMs }: WireInput, signal: AbortSignal) {
+    await using undo = new AsyncDisposableStack()
+    const ports = await freePorts(2)
+    const start = async (lane: 0 | 1): Promise<Lane> => {
+      const { redis, sessionSecret, openLink } = this.#options
+      const link =
+        'url' in redis ? await openLink(addressOf(redis.url), distanceMs, lane) : undefined
+      if (link) undo.defer(async () => void (await link.close()))
+      signal.throwIfAborted()
+      const [strategy, port] = [lanes[lane], ports[lane] ?? 0]
+      const api = await startApi({
+        variant: strategy,
+        host: HOST,
+        port,
+        redis: link && 'url' in redis ? { url: through(link, redis.url) } : redis,
+        sessionSecret,
+        env: settings,
+        signal,
+      })
+      undo.defer(async () => void (await api.stop(GRACE_MS)))
+      return { strategy, url: apiUrl(HOST, port), api }
+    }
+    const started = await Promise.allSettled([start(0), start(1)])
+    for (const result of started) if (result.status === 'rejected') throw result.reason
+    const [first, second] = started.map((result) => (result as { value: Lane }).value)
+    return { lanes: [first, second] as Pair<Lane>, undo: undo.move() }
+  }
+}
+
+/** `host:port`, or the path of a Unix socket. */
+function addressOf(redisUrl: string): string {
+  const { path, host, port } = redisAddress(redisUrl).options
+  return path ?? `${host?.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** The URL of the same Redis through a link. */
+function through({ address }: Link, redisUrl: string): string {
+  const { username, password, db } = redisAddress(redisUrl).options
+  const url = new URL(`redis://${address}/${db ?? ''}`)
+  url.username = encodeURIComponent(username ?? '')
+  url.password = encodeURIComponent(password ?? '')
+  return url.href
+}

@@ -1,0 +1,27 @@
+import { once } from 'node:events'
+import { targetOfSettings } from '@onetrip/stack/address.ts'
+import { listenForInterrupts } from '@onetrip/stack/interrupt.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
+import { describeError } from '@onetrip/stack/problem.ts'
+import { print, printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
+import { openDemoService } from './service.ts'
+
+// The demo service as a program. The stack starts it (apps/stack/src/demo-service.ts).
+
+const { signal, interrupt } = listenForInterrupts(() => {}, 1)
+surviveClosedOutput(() => interrupt('the output was closed'))
+try {
+  const { DEMO_SOCKET: socket = '', MONITOR_URLS: monitorUrls = '' } = process.env
+  const service = await openDemoService({
+    socket,
+    redis: targetOfSettings(process.env),
+    monitorUrls: monitorUrls.split(' '),
+    sessionSecret: newSecret(),
+  })
+  print(`The demo service listens on ${socket}`)
+  if (!signal.aborted) await once(signal, 'abort')
+  await service.close()
+} catch (error) {
+  printError(describeError(error))
+  process.exitCode = 1
+}

@@ -1,0 +1,114 @@
+import { strategyNames } from '@onetrip/session-store'
+import type { RedisTarget } from '@onetrip/stack/address.ts'
+import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import { endOf } from '@onetrip/stack/program.ts'
+import { monitorAll } from '@onetrip/stack/redis-monitors.ts'
+import { startRelay } from '@onetrip/stack/relay/process.ts'
+import type { Done, RaceLimits, Started } from '../events.ts'
+import type { RaceFeed } from './feed.ts'
+import { startGenerator } from './generator-process.ts'
+import { Lanes } from './lanes.ts'
+import { runRounds, warmUp } from './rounds.ts'
+import { withSessions } from './sessions.ts'
+
+export const raceLimits: RaceLimits = {
+  strategies: [...strategyNames],
+  connections: { default: 64, minimum: 1, maximum: 256 },
+  distancesMs: [0, 0.3, 1, 5, 48],
+  rounds: 5,
+  turnSeconds: 1,
+}
+
+/**
+ * The limits on a cluster. No distance: clients learn the nodes' addresses from the nodes, so they would bypass a
+ * relay. Some strategies need all keys of an update on one server.
+ */
+export const clusterRace: Partial<RaceLimits> = {
+  strategies: strategyNames.filter((name) => name !== 'transaction' && name !== 'script'),
+  distancesMs: [0],
+}
+
+const WARM_UP_SECONDS = 1
+/** Timeout for INFO during a race. */
+const REPLY_TIMEOUT_MS = 3_000
+/** A race that takes longer hangs, and is ended. */
+const MAX_RACE_MS = 180_000
+
+export interface RaceOptions {
+  /** The same target and user as for the APIs. */
+  redis: RedisTarget
+  /** URLs of Redis, or of each node of a cluster, with a user that may run INFO. */
+  monitorUrls: readonly string[]
+  /** Signs the tokens of the race's sessions. */
+  sessionSecret: string
+}
+
+/** Runs races between two lanes. The lanes take turns, because they would slow each other down. */
+export class RaceTrack {
+  readonly #options: RaceOptions
+  readonly #feed: RaceFeed
+  readonly #lanes: Lanes
+
+  constructor(options: RaceOptions, feed: RaceFeed) {
+    this.#options = options
+    this.#feed = feed
+    this.#lanes = new Lanes({
+      ...options,
+      async openLink(to, distanceMs) {
+        if (distanceMs === 0) return undefined
+        const relay = await startRelay({ to, roundTrip: `${distanceMs}ms` })
+        return { address: relay.address, close: () => relay.stop() }
+      },
+    })
+  }
+
+  /**
+   * Runs an announced race and publishes its events; the last one is `done` or `failed`. Calls must not overlap.
+   * Never rejects.
+   *
+   * @param stopping ends the race early.
+   */
+  async run(started: Started, stopping: AbortSignal): Promise<void> {
+    const broken = new AbortController()
+    const timeout = AbortSignal.timeout(MAX_RACE_MS)
+    const signal = AbortSignal.any([stopping, timeout, broken.signal])
+    try {
+      const data = await this.#race(started, signal, (error) => broken.abort(error))
+      this.#feed.publish({ name: 'done', data })
+    } catch (error) {
+      // The reason of an abort explains the errors that follow from it.
+      const why = timeout.aborted ? 'The race took too long.' : messageOf(signal.reason ?? error)
+      this.#feed.publish({ name: 'failed', data: { id: started.id, message: why } })
+    }
+  }
+
+  /** Stops the lanes. Must not be called during a race. */
+  stop(): Promise<void> {
+    return this.#lanes.stop()
+  }
+
+  async #race(started: Started, signal: AbortSignal, fail: (error: Error) => void): Promise<Done> {
+    await using undo = new AsyncDisposableStack()
+    const { redis, monitorUrls, sessionSecret: secret } = this.#options
+    const publish = this.#feed.publish.bind(this.#feed)
+    const monitor = await monitorAll(monitorUrls, REPLY_TIMEOUT_MS)
+    undo.defer(() => monitor.close())
+    const lost = 'Redis closed the connection: it was stopped or has crashed.'
+    void monitor.lost.then(() => fail(new Problem(lost)))
+    const starting = () => {
+      const text = `Starting an API with ${started.lanes.join(', and one with ')}`
+      publish({ name: 'preparing', data: { text } })
+    }
+    return await this.#lanes.use(started, { signal, starting }, async (lanes, areNew) => {
+      for (const { api } of lanes) void api.exited.then(async () => fail(await endOf(api)))
+      const generator = await startGenerator(signal)
+      undo.defer(() => generator.stop())
+      const sessions = { redis, secret, count: started.connections }
+      return await withSessions(sessions, async (tokens) => {
+        const course = { started, lanes, tokens, generator, monitor, publish, signal }
+        if (areNew) await warmUp(course, WARM_UP_SECONDS)
+        return await runRounds(course)
+      })
+    })
+  }
+}

@@ -1,0 +1,121 @@
+import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
+import { summaryOf as latencySummary, together } from '@onetrip/stack/measure/latencies.ts'
+import {
+  readFamilyCpu,
+  readMachineCpu,
+  shareElsewhere,
+} from '@onetrip/stack/measure/machine-cpu.ts'
+import { type Usage, usageDuring } from '@onetrip/stack/measure/usage.ts'
+import type { Monitor } from '@onetrip/stack/redis-monitors.ts'
+import { unlessAborted } from '@onetrip/stack/until.ts'
+import type { Done, Pair, RaceEvent, Started, Turn } from '../events.ts'
+import type { Generator, GeneratorResult } from './generator-process.ts'
+import type { Lane } from './lanes.ts'
+import { raceItems } from './sessions.ts'
+import { summaryOf } from './summary.ts'
+
+/** Fewer than `load` prepares, because the page shows nothing during the preparation. */
+const PREPARED = 5_000
+
+/** The context of a race that is ready to begin. */
+export interface Course {
+  started: Started
+  lanes: Pair<Lane>
+  /** Tokens of sessions that the lanes accept. */
+  tokens: readonly string[]
+  generator: Generator
+  monitor: Monitor
+  publish(event: RaceEvent): void
+  /** Ends the race early: all functions here reject with its reason. */
+  signal: AbortSignal
+}
+
+/** One turn of a lane, with data for the summary. */
+interface Measured {
+  turn: Turn
+  result: GeneratorResult
+  /** Share of the machine's CPU time that other programs took; null if unknown. */
+  elsewhere: number | null
+}
+
+/** Runs load on a lane at full speed. */
+async function load(course: Course, lane: 0 | 1, round: number, seconds: number) {
+  const { generator, lanes, tokens, publish, signal, started } = course
+  const { connections } = started
+  const { url } = lanes[lane]
+  const workload = { ...raceItems, tokens, connections, seed: round + 1, prepared: PREPARED }
+  const run = generator.run({ ...workload, url, seconds }, (sample) => {
+    if (round > 0) publish({ name: 'sample', data: { lane, round, ...sample } })
+  })
+  return await unlessAborted(signal, run)
+}
+
+/** Runs load without measuring. */
+export async function warmUp(course: Course, seconds: number): Promise<void> {
+  course.publish({ name: 'preparing', data: { text: 'Warming up' } })
+  for (const lane of [0, 1] as const) await load(course, lane, 0, seconds)
+}
+
+/** Runs all rounds: the lanes take turns, in alternating order. Publishes samples and turns. */
+export async function runRounds(course: Course): Promise<Done> {
+  const { started, publish } = course
+  const measured: Measured[] = []
+  for (let round = 1; round <= started.rounds; round++) {
+    const order = round % 2 === 1 ? ([0, 1] as const) : ([1, 0] as const)
+    for (const lane of order) {
+      const one = await takeTurn(course, lane, round)
+      measured.push(one)
+      publish({ name: 'turn', data: one.turn })
+    }
+  }
+  return resultOf(started, measured)
+}
+
+async function takeTurn(course: Course, lane: 0 | 1, round: number): Promise<Measured> {
+  const { lanes, monitor, signal, started } = course
+  const { url } = lanes[lane]
+  const [machine, own] = [await readMachineCpu(), await readFamilyCpu(process.pid)]
+  const { result, usage } = await unlessAborted(
+    signal,
+    usageDuring({ url, monitor, signal }, () => load(course, lane, round, started.turnSeconds)),
+  )
+  const ownSeconds = ((await readFamilyCpu(process.pid)) ?? 0) - (own ?? 0) + usage.redisCpuSeconds
+  const elsewhere = shareElsewhere(machine, await readMachineCpu(), ownSeconds)
+  return { turn: turnOf(lane, round, result, usage), result, elsewhere }
+}
+
+function turnOf(
+  lane: 0 | 1,
+  round: number,
+  { seconds, ok, errors, latency }: GeneratorResult,
+  usage: Usage,
+): Turn {
+  return {
+    ...{ lane, round, seconds },
+    requests: ok,
+    requestsPerSecond: ok / seconds,
+    p50Ms: latency.p50,
+    p99Ms: latency.p99,
+    errors: Object.values(errors).reduce((sum, count) => sum + count, 0),
+    connectionsOpened: usage.connectionsOpened,
+    roundTrips: usage.roundTrips,
+    commands: usage.commands,
+    redisCpuUs: usage.redisCpuSeconds * 1e6,
+    apiCpuUs: usage.apiCpuSeconds * 1e6,
+  }
+}
+
+function resultOf(started: Started, measured: readonly Measured[]): Done {
+  const laneOf = (lane: 0 | 1) => {
+    const results = measured.filter(({ turn }) => turn.lane === lane).map(({ result }) => result)
+    const { p50, p99 } = latencySummary(together(results.map(({ histogram }) => histogram)))
+    const busiest = Math.max(...results.map(({ generator }) => generator.utilization))
+    return { p50Ms: p50, p99Ms: p99, generatorBusy: busiest >= GENERATOR_LIMIT }
+  }
+  const shares = measured.flatMap(({ elsewhere }) => elsewhere ?? [])
+  return summaryOf(started, {
+    turns: measured.map(({ turn }) => turn),
+    lanes: [laneOf(0), laneOf(1)],
+    elsewhere: shares.length > 0 ? shares.reduce((sum, one) => sum + one) / shares.length : null,
+  })
+}

@@ -1,0 +1,213 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import * as fc from 'fast-check'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  type ApiDocument,
+  errorResponse,
+  type Operation,
+  operationsOf,
+} from '../../api/test/openapi-document.ts'
+import { setStock } from '../src/shop/sale.ts'
+import { arbitraryOf, mutationOf } from './arbitrary.ts'
+import { bearer, demoOn, login } from './support.ts'
+
+// The demo has all routes of the API and its own.
+// For other requests: FUZZ_SEED=7 FUZZ_RUNS=100000 npx vitest run apps/demo/test/fuzz
+const seed = Number(process.env.FUZZ_SEED ?? 20261121)
+const numRuns = Number(process.env.FUZZ_RUNS ?? 1500)
+
+const server = redisOfThisFile()
+const PAGE = 'http.html'
+let reports: string
+let app: FastifyInstance
+let document: ApiDocument
+let operations: Operation[]
+/** A token whose session probably exists. */
+let token: string | undefined
+let ended: string
+
+beforeAll(async () => {
+  reports = await mkdtemp(join(tmpdir(), 'onetrip-fuzz-'))
+  const reportFile = join(reports, 'latest.html')
+  await mkdir(join(reports, 'report'))
+  for (const path of [reportFile, join(reports, 'report', PAGE)]) await writeFile(path, 'A page.')
+  app = await demoOn(server.socket, { reportFile })
+  await app.store.ready()
+  document = (await app.inject('/openapi.json')).json()
+  operations = operationsOf(document)
+})
+beforeEach(async () => {
+  await app.store.run(setStock(ITEM_ON_SALE, 1_000_000))
+  ended = await login(app, 'gone')
+  await app.inject({ method: 'POST', url: '/logout', headers: bearer(ended) })
+})
+afterAll(async () => {
+  await app.close()
+  await rm(reports, { recursive: true })
+})
+
+const ITEM_ON_SALE = 'book'
+
+/** Placeholder for an existing object that no schema contains: the session id of `token`, or a page. */
+const OWN_ID = Symbol('own id')
+
+const CREDENTIALS = ['bearer', 'cookie', 'none', 'ended', 'forged', 'garbage'] as const
+type Credential = (typeof CREDENTIALS)[number]
+
+const credentialHeaders = async (kind: Credential, garbage: string) => {
+  if (kind === 'none') return {}
+  if (kind === 'ended') return bearer(ended)
+  if (kind === 'garbage') return bearer(garbage)
+  token ??= await login(app)
+  if (kind === 'bearer') return bearer(token)
+  if (kind === 'cookie') return { cookie: `__Host-onetrip=${token}` }
+  return bearer(`${token.slice(0, -4)}AAAA`)
+}
+
+const printable = fc.string({
+  unit: fc.integer({ min: 33, max: 126 }).map((n) => String.fromCharCode(n)),
+})
+const sometimes = <Value>(usual: fc.Arbitrary<Value>, other: fc.Arbitrary<Value>) =>
+  fc.oneof({ arbitrary: usual, weight: 4 }, { arbitrary: other, weight: 1 })
+
+/** Requests for this operation, most of them almost valid. */
+function requestsOf(operation: Operation) {
+  const [body] = operation.requestBody
+  const schema = body?.content[0]?.schema
+  const parameters = (place: string, other: fc.Arbitrary<unknown>) =>
+    Object.fromEntries(
+      operation.parameters
+        .filter((one) => one.in === place)
+        .map(({ name, schema }) => {
+          const right = arbitraryOf(schema as OpenAPIV3_1.SchemaObject)
+          return [name, fc.oneof(right, other)]
+        }),
+    )
+  return fc.record({
+    operation: fc.constant(operation),
+    path: fc.record(
+      parameters(
+        'path',
+        fc.oneof(fc.constantFrom(OWN_ID, ITEM_ON_SALE), printable, fc.constant('x'.repeat(101))),
+      ),
+    ),
+    query: sometimes(
+      fc.record(parameters('query', fc.oneof(fc.integer(), printable)), { requiredKeys: [] }),
+      fc.dictionary(printable, printable, { maxKeys: 2 }),
+    ),
+    credential: sometimes<Credential>(
+      fc.constantFrom('bearer', 'cookie'),
+      fc.constantFrom(...CREDENTIALS),
+    ),
+    garbage: printable,
+    payload: schema
+      ? sometimes(
+          sometimes<unknown>(arbitraryOf(schema), mutationOf(schema)).map((v) => JSON.stringify(v)),
+          fc.oneof(printable, fc.constant(''), fc.string({ minLength: 4097, maxLength: 5000 })),
+        )
+      : sometimes(fc.constant(undefined), printable),
+    contentType: sometimes(
+      fc.constant('application/json'),
+      fc.constantFrom(
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'application/xml',
+        '',
+        undefined,
+      ),
+    ),
+    site: sometimes(fc.constant('same-origin'), fc.constantFrom('cross-site', 'same-site', 'none')),
+  })
+}
+
+type FuzzedRequest = ReturnType<typeof requestsOf> extends fc.Arbitrary<infer T> ? T : never
+
+const ownId = (name: string) => (name === 'page' ? PAGE : String(token?.slice(0, 32)))
+
+async function send(fuzzed: FuzzedRequest) {
+  const { operation, path, query, credential, garbage, payload, contentType, site } = fuzzed
+  const credentials = await credentialHeaders(credential, garbage)
+  const url = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(path[name] === OWN_ID ? ownId(name) : String(path[name])),
+  )
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]) => [name, String(value)]),
+  )
+  const request: InjectOptions = {
+    method: operation.method,
+    url: search.size > 0 ? `${url}?${search}` : url,
+    headers: {
+      ...credentials,
+      ...(payload !== undefined && contentType !== undefined && { 'content-type': contentType }),
+      'sec-fetch-site': site,
+    },
+    ...(payload !== undefined && { payload }),
+  }
+  return { request, answer: await app.inject(request) }
+}
+
+/** The fuzz test runs without the demo service, because races would load the machine. */
+const needsDemoService = new Set<string | undefined>(['startRace', 'watchRace', 'traceView'])
+
+test(`${numRuns} requests generated from the document get documented responses, and no 5xx`, async () => {
+  const statuses = new Map(
+    operations.map(({ operation }) => [operation.operationId, new Set<number>()]),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(...operations.map(requestsOf)), async (fuzzed) => {
+      const { request, answer } = await send(fuzzed)
+      const { operation, responses } = fuzzed.operation
+      const said = `${JSON.stringify(request)} → ${answer.statusCode} ${answer.body.slice(0, 300)}`
+      if (answer.statusCode < 300 && /log|end/.test(operation.operationId ?? '')) token = undefined
+      expect(answer.statusCode, said).toBeLessThan(500)
+      const documented = responses.find(({ status }) => status === answer.statusCode)
+      if (!documented) throw new Error(`the status is not documented: ${said}`)
+      statuses.get(operation.operationId)?.add(answer.statusCode)
+      const [content] = documented.content
+      if (!content) expect(answer.body, said).toBe('')
+      else {
+        expect(String(answer.headers['content-type']), said).toContain(content.type)
+        const value = content.type === 'application/json' ? answer.json() : answer.body
+        expect(content.validate(value), said).toBe('')
+      }
+    }),
+    { seed, numRuns },
+  )
+  // Without successful requests the test would prove nothing.
+  for (const [name, seen] of statuses) {
+    if (needsDemoService.has(name)) continue
+    expect(
+      [...seen].some((status) => status < 300),
+      `${name} never succeeded`,
+    ).toBe(true)
+  }
+  const all = [...statuses.values()].reduce((a, b) => a.union(b))
+  expect([...all].sort()).toEqual(
+    expect.arrayContaining([200, 204, 400, 401, 403, 404, 413, 414, 415]),
+  )
+})
+
+test('for any path and method that do not exist, the error has the documented shape', async () => {
+  const paths = fc.oneof(
+    printable.map((text) => `/x${text.replaceAll(/[?#]/g, '')}`),
+    fc.constantFrom(...operations.map(({ path }) => path.replaceAll(/\{\w+\}/g, 'x'))),
+  )
+  const methods = fc.constantFrom('GET', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS')
+  await fc.assert(
+    fc.asyncProperty(methods as fc.Arbitrary<'GET'>, paths, async (method, url) => {
+      const answer = await app.inject({ method, url })
+      const { statusCode } = answer
+      if (statusCode < 300) return
+      const content = errorResponse(document, statusCode)?.content[0]
+      expect(statusCode, url).toBeLessThan(500)
+      expect(content?.validate(answer.json()), `${method} ${url} ${answer.body}`).toBe('')
+      expect(statusCode === 405).toBe('allow' in answer.headers)
+    }),
+    { seed, numRuns: 300 },
+  )
+})

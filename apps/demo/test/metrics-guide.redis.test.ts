@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { pollRedis } from '../../api/src/metrics/redis-poller.ts'
+import { demoForThisTest } from './support.ts'
+
+const server = redisOfThisFile()
+
+test('docs/operations.md describes exactly the metrics that are served', async () => {
+  const app = await demoForThisTest(server.socket)
+  const url = `unix://${server.socket}`
+  const log = { info: () => {}, warn: () => {} } as never
+  const { metrics: registry } = app
+  onTestFinished(
+    pollRedis({ locations: [{ url }], intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
+  )
+  const served = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name))
+  // Metrics of a primary process.
+  for (const name of ['onetrip_workers', 'onetrip_worker_restarts_total']) served.add(name)
+  const guide = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
+  const told = guide.matchAll(/`((?:onetrip|http|nodejs|process)_\w+)`/g)
+  const names = new Set(Array.from(told, ([, name = '']) => name))
+  expect([...names].filter((name) => !served.has(name))).toEqual([])
+  const ours = [...served].filter((name) => /^(onetrip|http)_/.test(name))
+  expect(ours.filter((name) => !names.has(name))).toEqual([])
+})

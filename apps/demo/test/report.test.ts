@@ -1,0 +1,109 @@
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { expect, onTestFinished, test } from 'vitest'
+import { demoOn } from './support.ts'
+
+const page = (script: string, body = '') =>
+  `<!doctype html><html><head><style>b{}</style><script>${script}</script></head><body>${body}</body></html>`
+
+async function reportOf(content: string | null) {
+  const folder = await mkdtemp(join(tmpdir(), 'onetrip-report-'))
+  const file = join(folder, 'latest.report')
+  if (content !== null) await writeFile(file, content)
+  const app = await demoOn('/nowhere/redis.sock', { reportFile: file })
+  onTestFinished(async () => {
+    await app.close()
+    await rm(folder, { recursive: true })
+  })
+  return { app, file }
+}
+
+const get = (app: FastifyInstance, headers = {}, method: 'GET' | 'HEAD' = 'GET') =>
+  app.inject({ method, url: '/report', headers })
+
+test('serves the page completely, with a policy that forbids loading and scripts', async () => {
+  const evil = '<style>i{}</style><script>alert(1)</script>'
+  const { app } = await reportOf(page('go()', `é ${evil}`))
+  const { statusCode, headers, body } = await get(app)
+  expect(statusCode).toBe(200)
+  expect(body).toBe(page('go()', `é ${evil}`))
+  expect(headers).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'public, max-age=0',
+    'content-security-policy':
+      "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  })
+})
+
+test('answers 304 until the page changes', async () => {
+  const { app, file } = await reportOf(page('one()'))
+  const { etag, 'last-modified': changed } = (await get(app)).headers
+  for (const headers of [
+    { 'if-none-match': etag },
+    { 'if-none-match': `"x", ${etag}` },
+    { 'if-modified-since': changed },
+  ]) {
+    const again = await get(app, headers)
+    expect(again.statusCode).toBe(304)
+    expect(again.body).toBe('')
+    expect(again.headers).toMatchObject({ etag })
+  }
+  expect(
+    (await get(app, { 'if-none-match': '"x"', 'if-modified-since': changed })).statusCode,
+  ).toBe(200)
+  // A reload past all caches, and what fetch makes of a condition without Cache-Control.
+  const reload = { 'if-none-match': etag, 'cache-control': 'no-cache' }
+  expect((await get(app, reload)).statusCode).toBe(200)
+  await writeFile(file, page('two()'))
+  await utimes(file, new Date(), new Date(Date.now() + 5_000))
+  const renewed = await get(app, { 'if-none-match': etag })
+  expect(renewed.statusCode).toBe(200)
+  expect(renewed.body).toBe(page('two()'))
+})
+
+test('serves the pages of experiments from the folder next to the index, and no other file', async () => {
+  const { app, file } = await reportOf(page('index()'))
+  const folder = join(dirname(file), 'report')
+  await mkdir(folder)
+  await writeFile(join(folder, 'io-threads.html'), page('one()'))
+  await writeFile(join(folder, 'io-threads.json'), '{}')
+  await writeFile(join(dirname(file), 'secret.html'), 'secret')
+  const one = await app.inject('/report/io-threads.html')
+  expect([one.statusCode, one.body]).toEqual([200, page('one()')])
+  expect(one.headers['content-security-policy']).toContain("default-src 'none'")
+  expect((await app.inject('/report/http.html')).statusCode).toBe(404)
+  for (const path of [
+    'io-threads.json',
+    '..%2Fsecret.html',
+    '../secret.html',
+    '%2e%2e/secret.html',
+  ]) {
+    const { statusCode, body } = await app.inject(`/report/${path}`)
+    expect([path, statusCode >= 400, body.includes('secret\n')]).toEqual([path, true, false])
+  }
+})
+
+test('HEAD returns the headers without the page', async () => {
+  const { app } = await reportOf(page('go()'))
+  const { statusCode, headers, body } = await get(app, {}, 'HEAD')
+  expect(statusCode).toBe(200)
+  expect(body).toBe('')
+  expect(headers['content-length']).toBe(String(page('go()').length))
+})
+
+test('without a report, 404 says how to create one', async () => {
+  const { app, file } = await reportOf(null)
+  const absent = await get(app)
+  expect(absent.statusCode).toBe(404)
+  expect(absent.json()).toMatchObject({ code: 'API_NOT_FOUND' })
+  expect(absent.json().message).toContain('npm run load creates one')
+  await mkdir(file)
+  expect((await get(app)).statusCode).toBe(404)
+  const bare = await demoOn('/nowhere/redis.sock')
+  onTestFinished(() => bare.close())
+  expect((await get(bare)).json().message).toContain('REPORT_FILE')
+})

@@ -1,0 +1,211 @@
+import { existsSync } from 'node:fs'
+import { processesOf } from '@onetrip/stack/testing/folders.ts'
+import { redisForThisTest, type TestRedis } from '@onetrip/stack/testing/redis.ts'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Done, RaceEvent, RaceEvents, Turn } from '../../src/events.ts'
+import { totals } from '../../src/service/summary.ts'
+import { demoOn, eventsUntil, input } from './demo-service.ts'
+
+function dataOf<Name extends RaceEvent['name']>(events: readonly RaceEvent[], name: Name) {
+  return events.flatMap((event) => (event.name === name ? [event.data as RaceEvents[Name]] : []))
+}
+
+function clientOf({ socket }: TestRedis): Redis {
+  const client = new Redis(socket)
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+/** Starts a race that runs until the end of the test. Resolves after its first sample. */
+async function racing(redis: TestRedis) {
+  const demo = await demoOn(redis, { rounds: 1_000 })
+  const events = demo.events()
+  await demo.send('POST', '/race', input)
+  for await (const { name } of { [Symbol.asyncIterator]: () => ({ next: () => events.next() }) }) {
+    if (name === 'sample') break
+  }
+  return { ...demo, rest: events }
+}
+
+test('the result of a race is the sum of its turns, and no data is left in Redis', async () => {
+  // Prevents failed views on a busy machine.
+  vi.stubEnv('REDIS_DEADLINE_MS', '60000')
+  vi.stubEnv('MAX_EVENT_LOOP_DELAY_MS', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const redis = await redisForThisTest()
+  const client = clientOf(redis)
+  const { send, events } = await demoOn(redis)
+  const seen = eventsUntil(events(), 'done', 'failed')
+  const { status, body } = await send('POST', '/race', input)
+  expect(status).toBe(202)
+  const all = await seen
+  const { id } = body as { id: string }
+  expect(all[0]).toEqual({ name: 'state', data: { running: false, race: null, last: null } })
+  expect(all[1]).toEqual({ name: 'started', data: { id, ...input, rounds: 2, turnSeconds: 0.3 } })
+  expect(dataOf(all, 'preparing')).toEqual([
+    { text: 'Starting an API with naive, and one with batch' },
+    { text: 'Warming up' },
+  ])
+  const turns = dataOf(all, 'turn')
+  // The order alternates.
+  expect(turns.map(({ lane, round }) => [round, lane])).toEqual([
+    [1, 0],
+    [1, 1],
+    [2, 1],
+    [2, 0],
+  ])
+  const [done] = dataOf(all, 'done') as [Done]
+  expect(done.id).toBe(id)
+  for (const lane of [0, 1] as const) {
+    const own = turns.filter((turn) => turn.lane === lane)
+    for (const name of totals) {
+      expect(done.lanes[lane][name]).toBeCloseTo(own.reduce((sum, turn) => sum + turn[name], 0))
+    }
+    const rates = own.map(({ requests, seconds }) => requests / seconds)
+    const { lowest, median, highest } = done.lanes[lane].requestsPerSecond
+    expect([lowest, highest]).toEqual(rates.toSorted((a, b) => a - b))
+    expect(median).toBeCloseTo((lowest + highest) / 2)
+    const samples = dataOf(all, 'sample').filter((sample) => sample.lane === lane)
+    expect(samples.length).toBeGreaterThan(0)
+    for (const { requestsPerSecond } of samples) {
+      expect(requestsPerSecond).toBeGreaterThanOrEqual(0)
+    }
+  }
+  const [naive, batch] = done.lanes
+  expect(naive).toMatchObject({ strategy: 'naive', errors: 0 })
+  expect(naive.connectionsOpened).toBe(naive.requests)
+  expect(naive.roundTrips).toBe(5 * naive.requests)
+  expect(batch).toMatchObject({ strategy: 'batch', errors: 0, connectionsOpened: 0 })
+  expect(batch.roundTrips).toBeLessThanOrEqual(batch.requests)
+  const rateOf = (lane: 0 | 1, round: number) =>
+    (turns.find((turn) => turn.lane === lane && turn.round === round) as Turn).requestsPerSecond
+  const ratios = [1, 2].map(
+    (round) => rateOf(done.faster, round) / rateOf(done.faster === 0 ? 1 : 0, round),
+  )
+  expect(done.ratio?.lowest).toBeCloseTo(Math.min(...ratios))
+  expect(done.sentence).toMatch(
+    /^(The rounds disagree. In the median round, )?(naive|batch) .+ \([\d.,]+ to [\d.,]+ in two rounds\)\./,
+  )
+
+  expect(await client.keys('*')).toEqual([])
+  const [state] = await eventsUntil(events(), 'state')
+  expect(state?.data).toEqual({ running: false, race: null, last: done })
+})
+
+test('only one race runs at a time; a late listener gets all its events', async () => {
+  const { send, events } = await racing(await redisForThisTest())
+  const second = await send('POST', '/race', input)
+  expect([second.status, second.body]).toEqual([
+    409,
+    { message: expect.stringContaining('running') },
+  ])
+  expect((await send('POST', '/wire', { lanes: input.lanes, distanceMs: 0 })).status).toBe(409)
+  const late = await eventsUntil(events(), 'sample')
+  expect(late[0]?.data).toMatchObject({ running: true, race: input, last: null })
+  expect(late.map(({ name }) => name)).toEqual([
+    'state',
+    'started',
+    'preparing',
+    'preparing',
+    'sample',
+  ])
+})
+
+test('a second race reuses the lanes, without preparations', async () => {
+  const { send, events } = await demoOn(await redisForThisTest())
+  for (const preparations of [2, 0]) {
+    const seen = eventsUntil(events(), 'done', 'failed')
+    await send('POST', '/race', { ...input, distanceMs: 0.3 })
+    const all = await seen
+    expect(all.at(-1)?.name).toBe('done')
+    expect(dataOf(all, 'preparing')).toHaveLength(preparations)
+  }
+})
+
+test('when a page disconnects, its stream ends and the race continues', async () => {
+  const { events, service, rest } = await racing(await redisForThisTest())
+  const before = service.feed.listeners
+  await eventsUntil(events(), 'state') // and closes its stream
+  await expect.poll(() => service.feed.listeners).toBe(before)
+  expect((await eventsUntil(rest, 'turn', 'failed')).at(-1)?.name).toBe('turn')
+  await expect.poll(() => service.feed.listeners).toBe(0) // `rest` has ended, too
+})
+
+test('if Redis is killed, the race fails with a message; the next race runs on the restarted Redis', async () => {
+  const redis = await redisForThisTest()
+  const { send, events, rest } = await racing(redis)
+  redis.program.signal('SIGKILL')
+  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
+  expect(failed?.message).toMatch(/^Redis (closed the connection|does not answer)/)
+  await redis.restart()
+  expect((await send('POST', '/race', input)).status).toBe(202)
+  expect((await eventsUntil(events(), 'turn', 'failed')).at(-1)?.name).toBe('turn')
+})
+
+test('if Redis is paused, the race fails with a message', async () => {
+  const redis = await redisForThisTest()
+  const { rest } = await racing(redis)
+  redis.program.signal('SIGSTOP')
+  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
+  expect(failed?.message).toMatch(/^Redis does not answer/)
+})
+
+test('if the API of a lane is killed, the message of the failed race names it', async () => {
+  const redis = await redisForThisTest()
+  const { rest } = await racing(redis)
+  const pids = (await processesOf(redis.socket)).filter((pid) => pid !== process.pid)
+  expect(pids.length).toBeGreaterThanOrEqual(2)
+  for (const pid of pids.filter((one) => one !== redis.program.pid)) process.kill(pid, 'SIGKILL')
+  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
+  expect(failed?.message).toMatch(/the (naive|batch) API exited unexpectedly \(SIGKILL\)/)
+})
+
+test('closing the service during a race publishes a message, ends the streams and leaves no process', async () => {
+  const redis = await redisForThisTest()
+  const { rest, service, socket } = await racing(redis)
+  const seen = eventsUntil(rest)
+  await service.close()
+  const [failed] = dataOf(await seen, 'failed') // resolves because the stream has ended
+  expect(failed?.message).toBe('The demo service is stopping.')
+  const left = async () =>
+    (await processesOf(redis.socket)).filter(
+      (pid) => pid !== redis.program.pid && pid !== process.pid,
+    )
+  await expect.poll(left).toEqual([])
+  expect(existsSync(socket)).toBe(false)
+})
+
+test.for([
+  [{ ...input, lanes: ['naive'] }, 'lanes must be two of naive, '],
+  [{ ...input, lanes: ['naive', 'bogus'] }, 'lanes must be two of'],
+  [{ ...input, distanceMs: 2 }, 'distanceMs must be one of 0, 0.3, 1, 5, 48.'],
+  [{ ...input, connections: 257 }, 'connections must be a whole number from 1 to 256.'],
+  [{ ...input, connections: '8' }, 'connections must be'],
+  [null, 'lanes must be'],
+] as const)('rejects %j', async ([body, message]) => {
+  const { send } = await demoOn({ socket: '/nowhere/redis.sock' })
+  const answer = await send('POST', '/race', body)
+  expect(answer).toEqual({ status: 400, body: { message: expect.stringContaining(message) } })
+})
+
+test.for([
+  ['redis://192.0.2.1:6379', 'Redis is on another machine'],
+  ['rediss://127.0.0.1:6379', 'Redis uses TLS'],
+] as const)('there is no race on %s', async ([url, why]) => {
+  const { send } = await demoOn({ socket: '' }, { url })
+  const message = expect.stringContaining(why)
+  expect((await send('GET', '/race')).body).toEqual({ race: null, why: message })
+  for (const path of ['/race', '/wire']) {
+    expect(await send('POST', path, input)).toEqual({ status: 404, body: { message } })
+  }
+  expect(await send('GET', '/race/events')).toEqual({ status: 404, body: { message } })
+})
+
+test('without Redis, a race fails with a message', async () => {
+  const { send, events } = await demoOn({ socket: '/nowhere/redis.sock' })
+  const seen = eventsUntil(events(), 'failed')
+  await send('POST', '/race', input)
+  const [failed] = dataOf(await seen, 'failed')
+  expect(failed?.message).toMatch(/^The Redis at unix:.* cannot be used: .*ENOENT/)
+})

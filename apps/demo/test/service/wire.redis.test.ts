@@ -1,0 +1,115 @@
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
+import { describe, expect, test } from 'vitest'
+import type { Exchange, Wire } from '../../src/events.ts'
+import { demoOn } from './demo-service.ts'
+
+const kindsOf = ({ exchanges }: Wire) => exchanges.map(({ kind }) => kind)
+
+const commandsOf = ({ exchanges }: Wire) =>
+  exchanges.filter(({ kind }) => kind === 'send').map(({ lines }) => lines)
+
+/** The commands of a view as in the source articles, without the time. */
+const view = [
+  'ZADD recent: XX <time> <session>',
+  'ZADD viewed:<session> <time> race-item-1',
+  'ZREMRANGEBYRANK viewed:<session> 0 -26',
+  'ZINCRBY viewed: -1 race-item-1',
+  'HGET login: <session>',
+]
+const withoutTime = (line: string) => line.replace(/ \d{10}(\.\d+)? /, ' <time> ')
+
+async function traced(lanes: readonly string[], distanceMs = 0) {
+  const redis = await redisForThisTest()
+  const { send } = await demoOn(redis)
+  const { status, body } = await send('POST', '/wire', { lanes, distanceMs })
+  expect(status).toBe(200)
+  return (body as { lanes: [Wire, Wire] }).lanes
+}
+
+/** Each exchange arrives after it left, and no reply leaves before its command arrived. */
+function expectInOrder({ exchanges, http }: Wire) {
+  let last: Exchange | undefined
+  for (const exchange of exchanges) {
+    expect(exchange.untilUs).toBeGreaterThanOrEqual(exchange.atUs)
+    expect(exchange.atUs).toBeGreaterThanOrEqual(last?.atUs ?? 0)
+    last = exchange
+  }
+  expect(http.startUs).toBe(0)
+  const reply = exchanges.findLast(({ kind }) => kind === 'receive')
+  expect(http.endUs).toBeGreaterThan(reply?.untilUs ?? Number.POSITIVE_INFINITY)
+}
+
+describe('one page view on the wire', () => {
+  test('naive connects, sends one command per round trip, and Redis closes; batch needs one round trip', async () => {
+    const [naive, batch] = await traced(['naive', 'batch'])
+    expect([naive.strategy, naive.connections]).toEqual(['naive', 1])
+    expect(kindsOf(naive)[0]).toBe('connect')
+    expect(kindsOf(naive).at(-1)).toBe('close')
+    const trips = commandsOf(naive)
+    expect(trips.length).toBe(naive.roundTrips)
+    const first = trips.findIndex(([line]) => line?.startsWith('ZADD recent:'))
+    // The greeting precedes the view: HELLO, CLIENT SETINFO, INFO.
+    expect(
+      trips
+        .slice(0, first)
+        .flat()
+        .map((line) => line.split(' ')[0]),
+    ).toEqual(['HELLO', 'CLIENT', 'CLIENT', 'INFO'])
+    const own = trips.slice(first, first + 5)
+    expect(own.map((lines) => lines.map(withoutTime))).toEqual(view.map((line) => [line]))
+    expect(trips.slice(first + 5)).toEqual([['QUIT']])
+    expectInOrder(naive)
+
+    expect([batch.strategy, batch.connections, batch.roundTrips]).toEqual(['batch', 0, 1])
+    expect(kindsOf(batch)).toEqual(['send', 'receive'])
+    const [sent, received] = batch.exchanges
+    expect(sent?.lines.map(withoutTime)).toEqual(view)
+    expect(received?.lines).toHaveLength(5)
+    expect(received?.lines.at(-1)).toBe('demo-race-1')
+    expect(sent?.roundTrip).toBe(1)
+    expect(sent?.bytes).toBeGreaterThan(100)
+    expectInOrder(batch)
+  })
+
+  test('the distance is added to each round trip', async () => {
+    const [sequential, pipeline] = await traced(['sequential', 'pipeline'], 5)
+    expect([sequential.connections, sequential.roundTrips]).toEqual([0, 5])
+    expect(pipeline.roundTrips).toBe(1)
+    for (const wire of [sequential, pipeline]) {
+      for (const { atUs, untilUs } of wire.exchanges) {
+        expect(untilUs - atUs).toBeGreaterThanOrEqual(2_400)
+      }
+      expect(wire.http.endUs).toBeGreaterThanOrEqual(4_900 * wire.roundTrips)
+      expectInOrder(wire)
+    }
+  })
+
+  test('passwords, tokens and session ids are hidden', async () => {
+    const password = 'the-password-of-redis'
+    const redis = await redisForThisTest({ config: { requirepass: password } })
+    const { send } = await demoOn(redis, { password })
+    const { body } = await send('POST', '/wire', { lanes: ['naive', 'script'], distanceMs: 0 })
+    const text = JSON.stringify(body)
+    expect(text).toContain('HELLO 3 AUTH default ***')
+    expect(text).toContain('<session>')
+    expect(text).not.toContain(password)
+    // The format of ids and signatures. The SHA-1 of a script is allowed.
+    expect(text.replaceAll(/\b[0-9a-f]{40}\b/g, '')).not.toMatch(/[A-Za-z0-9_-]{32}/)
+  })
+
+  test('without Redis, a trace is rejected with a message; it works again when Redis is back', async () => {
+    const redis = await redisForThisTest()
+    const { send } = await demoOn(redis)
+    const input = { lanes: ['pipeline', 'batch'], distanceMs: 0 }
+    expect((await send('POST', '/wire', input)).status).toBe(200)
+    redis.program.signal('SIGKILL')
+    await redis.program.exited
+    const refused = await send('POST', '/wire', input)
+    expect(refused).toEqual({
+      status: 503,
+      body: { message: expect.stringContaining('Cannot use Redis') },
+    })
+    await redis.restart()
+    await expect.poll(async () => (await send('POST', '/wire', input)).status).toBe(200)
+  })
+})

@@ -1,0 +1,233 @@
+import { createSessionStore, type SessionStore, strategyNames } from '@onetrip/session-store'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import type { FastifyInstance } from 'fastify'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { shopKeys } from '../../src/shop/keys.ts'
+import { type Buy, buyByScript, LEFT, setStock } from '../../src/shop/sale.ts'
+import { buyNaively, optimisticSale } from '../../src/shop/sale-methods.ts'
+import { bearer, demoForThisTest, login, secret } from '../support.ts'
+
+const server = redisOfThisFile()
+
+const setPieces = (app: FastifyInstance, token: string, pieces: number, item = 'book') =>
+  app.inject({
+    method: 'PUT',
+    url: `/items/${item}/stock`,
+    headers: bearer(token),
+    payload: { pieces },
+  })
+
+const purchase = (app: FastifyInstance, token: string, item = 'book') =>
+  app.inject({ method: 'POST', url: `/items/${item}/purchases`, headers: bearer(token) })
+
+test.each(strategyNames)('%s: one piece per buyer until sold out', async (strategy) => {
+  const app = await demoForThisTest(server.socket, { strategy })
+  const [ada, bob, eve] = [await login(app), await login(app, 'bob'), await login(app, 'eve')]
+  expect((await purchase(app, ada)).json()).toMatchObject({
+    statusCode: 404,
+    code: 'API_NOT_FOUND',
+  })
+  expect((await setPieces(app, ada, 2)).json()).toEqual({ item: 'book', left: 2, sold: 0 })
+  const first = (await purchase(app, ada)).json()
+  expect(first).toEqual({ item: 'book', boughtAt: expect.any(Number), left: 1 })
+  expect((await purchase(app, await login(app))).json()).toEqual(first) // another session of the same user
+  expect((await purchase(app, bob)).json()).toMatchObject({ left: 0 })
+  expect((await purchase(app, eve)).json()).toMatchObject({
+    statusCode: 409,
+    code: 'DEMO_SOLD_OUT',
+  })
+  const stock = await app.inject({ url: '/items/book/stock', headers: bearer(eve) })
+  expect(stock.json()).toEqual({ item: 'book', left: 0, sold: 2 })
+  expect((await setPieces(app, ada, 3)).json()).toMatchObject({ left: 1, sold: 2 })
+  expect((await purchase(app, eve)).json()).toMatchObject({ left: 0 })
+  const { body } = await app.inject('/metrics')
+  for (const line of ['bought"} 3', 'repeated"} 1', 'sold_out"} 1']) {
+    expect(body).toContain(`onetrip_sale_purchases_total{result="${line}`)
+  }
+})
+
+test('a sale expires', async () => {
+  const app = await demoForThisTest(server.socket)
+  expect((await setPieces(app, await login(app), 5)).statusCode).toBe(200)
+  expect(await server.redis.ttl(shopKeys.sale('book'))).toBeGreaterThan(86_000)
+})
+
+test('purchases need the session of a user, not of a guest', async () => {
+  const app = await demoForThisTest(server.socket)
+  expect((await purchase(app, 'x')).statusCode).toBe(401)
+  const { token } = await app.store.loginGuest()
+  expect((await purchase(app, token)).json()).toMatchObject({ code: 'ONETRIP_LOGIN_REQUIRED' })
+})
+
+/** Checks that pieces = left + buyers. */
+async function accountOf(redis: Redis, item = 'book') {
+  const { [LEFT]: left, ...buyers } = await redis.hgetall(shopKeys.sale(item))
+  return { left: Number(left), buyers: Object.keys(buyers) }
+}
+
+test('1,000 buyers, 100 pieces, and Redis killed during the sale: the counts are exact', async () => {
+  const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
+  const app = await demoForThisTest(redis.socket)
+  const buyers = await Promise.all(
+    Array.from({ length: 1_000 }, async (_, index) => {
+      const user = `buyer-${index}`
+      return { user, token: await login(app, user) }
+    }),
+  )
+  await setPieces(app, buyers[0]?.token ?? '', 100)
+  const bought = new Set<string>()
+  let recovered: Promise<void> | undefined
+  let [failures, soldOut] = [0, 0]
+  let next = 0
+
+  async function buyUntilAnswered({ user, token }: (typeof buyers)[number]): Promise<void> {
+    for (;;) {
+      const answer = await purchase(app, token)
+      if (answer.statusCode === 409) {
+        soldOut++
+        return
+      }
+      if (answer.statusCode === 200) {
+        bought.add(user)
+        if (bought.size === 40) {
+          redis.program.signal('SIGKILL')
+          recovered = redis.restart().then(() => app.store.ready(30_000))
+        }
+        return
+      }
+      expect(answer.json()).toMatchObject({ statusCode: 503, retrySafe: true })
+      failures++
+      await recovered
+    }
+  }
+  const shopper = async () => {
+    while (next < buyers.length) await buyUntilAnswered(buyers[next++] ?? never())
+  }
+  await Promise.all(Array.from({ length: 32 }, shopper))
+
+  expect(failures).toBeGreaterThan(0)
+  expect({ bought: bought.size, soldOut }).toEqual({ bought: 100, soldOut: 900 })
+  const client = clientForThisTest(redis.socket)
+  const account = await accountOf(client)
+  expect(account.left).toBe(0)
+  expect(new Set(account.buyers)).toEqual(bought)
+})
+
+test('a purchase whose reply was lost can be retried', async () => {
+  const redis = await redisForThisTest()
+  const app = await demoForThisTest(redis.socket)
+  const token = await login(app)
+  await setPieces(app, token, 2)
+  const client = clientForThisTest(redis.socket)
+  await client.call('CLIENT', 'PAUSE', '60000', 'WRITE')
+  const lost = purchase(app, token)
+  // The session check only reads. Then Redis executes the purchase, and the connection is lost.
+  await expect.poll(() => client.client('LIST')).toMatch(/name=onetrip .* flags=b.* cmd=eval/)
+  const connections = String(await client.client('LIST')).split('\n')
+  const id = /^id=(\d+)/.exec(connections.find((one) => one.includes('name=onetrip')) ?? '')?.[1]
+  await client.client('KILL', 'ID', id ?? '')
+  expect((await lost).json()).toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    retrySafe: true,
+  })
+  await client.call('CLIENT', 'UNPAUSE')
+  await app.store.ready()
+  expect((await purchase(app, token)).json()).toMatchObject({ left: 1 })
+})
+
+const never = (): never => {
+  throw new Error('no such buyer')
+}
+
+function clientForThisTest(socket: string): Redis {
+  const client = new Redis(socket)
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+async function storeForThisTest(): Promise<SessionStore> {
+  const url = `unix://${server.socket}`
+  const store = createSessionStore({ url, tokens: { secrets: [secret] }, janitor: 'elsewhere' })
+  onTestFinished(() => store.close())
+  await store.ready()
+  return store
+}
+
+const methods: Record<string, (store: SessionStore) => Promise<Buy>> = {
+  script: async (store) => buyByScript(store),
+  async optimistic() {
+    const url = `unix://${server.socket}`
+    const sale = optimisticSale({ url, connections: 4, deadlineMs: 30_000 })
+    onTestFinished(() => sale.close())
+    return sale.buy
+  },
+}
+
+test.each(Object.keys(methods))(
+  '%s: 200 concurrent buyers, 20 pieces, never oversells',
+  async (name) => {
+    const store = await storeForThisTest()
+    const buy = await methods[name]?.(store)
+    await store.run(setStock('book', 20))
+    const users = Array.from({ length: 200 }, (_, index) => `buyer-${index % 100}`) // each twice
+    const outcomes = await Promise.all(users.map((user) => buy?.('book', user)))
+    const { left, buyers } = await accountOf(server.redis)
+    expect({ left, buyers: buyers.length }).toEqual({ left: 0, buyers: 20 })
+    const winners = users.filter((_, index) => typeof outcomes[index] === 'object')
+    expect(new Set(winners)).toEqual(new Set(buyers))
+    const isNew = outcomes.filter((outcome) => typeof outcome === 'object' && outcome.isNew)
+    expect(isNew).toHaveLength(20)
+    expect(await buy?.('pen', 'ada')).toBe('not on sale')
+  },
+)
+
+test.each(Object.keys(methods))(
+  '%s: setting the stock at any moment of the sale sells no more',
+  async (name) => {
+    const store = await storeForThisTest()
+    const buy = await methods[name]?.(store)
+    for (let roundTrips = 0; roundTrips < 15; roundTrips++) {
+      const item = `book-${roundTrips}`
+      await store.run(setStock(item, 10))
+      const shopper = async (_: unknown, number: number) => {
+        for (let index = 0; index < 4; index++) await buy?.(item, `buyer-${number}-${index}`)
+      }
+      const shoppers = Promise.all(Array.from({ length: 7 }, shopper))
+      for (let made = 0; made < roundTrips; made++) await store.popularItems()
+      await store.run(setStock(item, 10))
+      await shoppers
+      const { left, buyers } = await accountOf(server.redis, item)
+      expect({ left, buyers: buyers.length }).toEqual({ left: 0, buyers: 10 })
+    }
+  },
+)
+
+test('naive: concurrent buyers cause overselling', async () => {
+  const store = await storeForThisTest()
+  await store.run(setStock('book', 20))
+  const buy = buyNaively(store)
+  const users = Array.from({ length: 200 }, (_, index) => `buyer-${index}`)
+  await Promise.all(users.map((user) => buy('book', user)))
+  const { left, buyers } = await accountOf(server.redis)
+  expect(buyers.length).toBeGreaterThan(20)
+  expect(left).toBe(20 - buyers.length)
+})
+
+test('optimistic: a purchase without a reply fails at the deadline and can be retried', async () => {
+  const redis = await redisForThisTest()
+  const sale = optimisticSale({ url: `unix://${redis.socket}`, connections: 1, deadlineMs: 200 })
+  onTestFinished(() => sale.close())
+  await expect.poll(() => sale.buy('book', 'ada').catch(() => undefined)).toBe('not on sale')
+  redis.program.signal('SIGSTOP')
+  const [first, second] = await Promise.allSettled([
+    sale.buy('book', 'ada'),
+    sale.buy('book', 'eve'),
+  ])
+  expect(first).toMatchObject({ reason: { code: 'ONETRIP_OUTCOME_UNKNOWN', retrySafe: true } })
+  // This purchase waited for the only connection.
+  expect(second).toMatchObject({ reason: { retrySafe: true } })
+  redis.program.signal('SIGCONT')
+  await expect.poll(() => sale.buy('book', 'ada').catch(() => undefined)).toBe('not on sale')
+})
