@@ -26,7 +26,7 @@ test('every path that the guide names exists', () => {
 
 test('docker/password.yml and the monitoring cover every API', () => {
   const services = parse(compose, { merge: true }).services as Record<string, { image: string }>
-  const apis = Object.keys(services).filter((name) => services[name]?.image === 'onetrip-api')
+  const apis = Object.keys(services).filter((name) => services[name]?.image === 'onetrip-demo')
   expect(apis).toEqual(['api', 'api-naive', 'api-cluster'])
   expect(Object.keys(parse(read('docker/password.yml')).services)).toEqual(apis)
   const { scrape_configs: jobs } = parse(read('docker/prometheus/prometheus.yml'))
@@ -35,7 +35,7 @@ test('docker/password.yml and the monitoring cover every API', () => {
 
 test('docker-compose.yml and Dockerfiles use only features of Compose 1.29 and the classic builder', () => {
   expect(compose).not.toMatch(/^name:|^ +start_interval:|^secrets:/m)
-  for (const path of ['apps/server-build', 'apps/api', 'load', 'docker/proxy']) {
+  for (const path of ['apps/server-build', 'apps/api', 'apps/demo', 'load', 'docker/proxy']) {
     expect(read(`${path}/Dockerfile`)).not.toMatch(/^RUN --mount|^COPY .*--chmod/m)
   }
 })

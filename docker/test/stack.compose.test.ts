@@ -55,7 +55,7 @@ describe('secrets', () => {
       'image',
       'inspect',
       'onetrip-redis:patched',
-      'onetrip-api',
+      'onetrip-demo',
     ])
     for (const secret of secrets) expect(containers + images).not.toContain(secret)
   })
@@ -157,7 +157,7 @@ describe('network exposure', () => {
 
 test('the profile observability adds Prometheus and Grafana', async () => {
   const config = await stack.compose(['--profile', 'observability', 'config'])
-  for (const image of ['onetrip-api', 'onetrip-proxy', 'prom/prometheus', 'grafana/grafana']) {
+  for (const image of ['onetrip-demo', 'onetrip-proxy', 'prom/prometheus', 'grafana/grafana']) {
     expect(config).toContain(`image: ${image}`)
   }
 })

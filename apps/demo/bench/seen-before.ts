@@ -1,6 +1,6 @@
 /**
  * Compares data structures for "has the user seen this item before?" (a Bloom filter with SETBIT or BITFIELD,
- * and a HyperLogLog) with several strategies. Run: node apps/api/bench/seen-before.ts [seconds] [rounds]
+ * and a HyperLogLog) with several strategies. Run: node apps/demo/bench/seen-before.ts [seconds] [rounds]
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

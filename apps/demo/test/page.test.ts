@@ -21,7 +21,7 @@ const get = (url: string, headers = {}, method: 'GET' | 'HEAD' = 'GET') =>
 /** The paths that a file of the page loads. */
 function loadedBy(path: string, text: string): string[] {
   const pattern = path.endsWith('.js')
-    ? /\b(?:from |import\()'([^']+)'|['`](\/page\/[^'`#]+)/g
+    ? /\b(?:from |import\()'([^']+\.js)'|['`](\/page\/[^'`#]+)/g
     : /(?:href|src)="(\/page\/[^"#]+)/g
   const found = [...text.matchAll(pattern)].map(([, one, other]) => one ?? other ?? '')
   return found.map((to) => new URL(to, `http://localhost${path}`).pathname)
