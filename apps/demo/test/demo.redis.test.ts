@@ -94,7 +94,7 @@ describe('with a demo service', () => {
   test.for([
     [{ ...race, connections: 1_000 }, 'connections must be a whole number from 1 to 256.'],
     [{ ...race, distanceMs: 2 }, 'distanceMs must be one of'],
-    [{ ...race, lanes: ['naive', 'bogus'] }, 'body/lanes/1'],
+    [{ ...race, lanes: ['naive', 'bogus'] }, 'lanes must be two of naive, '],
     [{ ...race, lanes: ['naive'] }, 'body/lanes'],
   ] as const)('refuses %j with 400', async ([payload, message]) => {
     const { socket } = await demoService()
