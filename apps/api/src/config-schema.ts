@@ -13,14 +13,9 @@ export const configSchema = Type.Object({
   }),
   AUTH: Type.String({
     default: 'trust',
-    enum: ['trust', 'password'],
+    enum: ['trust'],
     description:
-      'trust: demo only, accepts every user name without a password; password: users of USERS_FILE',
-  }),
-  USERS_FILE: Type.String({
-    default: '',
-    description:
-      'With AUTH=password: file of users and password hashes; npm run set-password writes it',
+      'trust: demo only, accepts every user name without a password. Without effect if the application passes an authenticator to serve()',
   }),
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
   PORT: Type.Integer({

@@ -16,12 +16,6 @@ export type { Config } from './config-schema.ts'
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const config = validated(environment)
   trustedProxies(config.TRUST_PROXY)
-  if (config.AUTH === 'password' && config.USERS_FILE === '') {
-    throw new Error('AUTH=password needs USERS_FILE; npm run set-password writes such a file')
-  }
-  if (config.AUTH !== 'password' && config.USERS_FILE !== '') {
-    throw new Error('USERS_FILE has no effect without AUTH=password')
-  }
   if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
     throw new Error(
       'OTEL_TRACES_SAMPLER_ARG has no effect unless OTEL_TRACES_SAMPLER is traceidratio or parentbased_traceidratio',

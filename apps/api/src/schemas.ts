@@ -10,9 +10,6 @@ import { type TProperties, Type } from 'typebox'
 const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
-/** In characters. */
-export const MAX_PASSWORD_LENGTH = 256
-
 const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64url')
 
 /** An object without additional properties. */
@@ -51,19 +48,6 @@ const Remember = Type.Optional(
 export const UserCredentials = Exactly(
   { user: Name, remember: Remember },
   { description: 'Credentials', examples: [{ user: 'ada' }] },
-)
-
-/** The credentials of `AUTH=password`. */
-export const PasswordCredentials = Exactly(
-  {
-    user: Name,
-    password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_LENGTH }),
-    remember: Remember,
-  },
-  {
-    description: 'Credentials',
-    examples: [{ user: 'ada', password: 'correct horse battery staple' }],
-  },
 )
 
 export const Login = Exactly(

@@ -14,7 +14,6 @@ import { loggerOfWarnings, loggerOptions, standardOutput } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { configuredStore } from './migration/stores.ts'
-import { passwordAuthenticator } from './passwords/authenticator.ts'
 import { migrationTarget, redisLocation, topologyOf, transportOf } from './redis-location.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import { processCount, supervise } from './workers/supervise.ts'
@@ -23,7 +22,7 @@ import { type PrimaryChannel, primaryChannel } from './workers/worker.ts'
 /** The parts of an application that serves this API with its own login and routes. */
 export interface Application<Schema extends TSchema = TSchema>
   extends Pick<AppOptions, 'routes' | 'publicRoutes' | 'plugins' | 'onLogin' | 'errors'> {
-  /** Default: the authenticator that `AUTH` selects. */
+  /** Default: accepts every user name without a password, and does not start in production. */
   authenticator?: Authenticator<Schema>
 }
 
@@ -47,11 +46,6 @@ export async function serve<Schema extends TSchema>(
   try {
     const given = typeof options === 'function' ? options() : options
     const { config = loadConfig(), ...application } = given
-    if (application.authenticator && config.AUTH === 'password') {
-      throw new Error(
-        'AUTH=password has no effect if the application passes an authenticator to serve(); unset AUTH and USERS_FILE',
-      )
-    }
     const processes = processCount(config.WORKERS)
     if (primary || processes === 1) await serveFromThisProcess(config, application, primary)
     else await supervise(config, processes)
@@ -81,11 +75,7 @@ async function serveFromThisProcess(
   const redis = redisLocation(config)
   const target = migrationTarget(config)
   const home = (config.REDIS_MIGRATE_HOME === 'target' && target) || redis
-  const authenticator =
-    application.authenticator ??
-    (await configuredAuthenticator(config, (err) =>
-      app.log.error({ err }, 'USERS_FILE is invalid; keeping the users loaded before'),
-    ))
+  const authenticator = application.authenticator ?? trustingAuthenticator(config.NODE_ENV)
   const logWarnings = loggerOfWarnings()
   const store = configuredStore(config, {
     strategy: config.STRATEGY as StrategyName,
@@ -203,19 +193,6 @@ async function configuredTracing(config: Config, onProblem: (error: Error) => vo
     return undefined
   const { startTracing } = await import('./tracing/tracing.ts')
   return startTracing(config, onProblem)
-}
-
-/** @throws Error if the users file is invalid. */
-async function configuredAuthenticator(
-  { AUTH, USERS_FILE, NODE_ENV }: Config,
-  onProblem: (error: Error) => void,
-): Promise<Authenticator> {
-  if (AUTH === 'trust') return trustingAuthenticator(NODE_ENV)
-  try {
-    return await passwordAuthenticator(USERS_FILE, onProblem)
-  } catch (error) {
-    throw new Error(`USERS_FILE: ${(error as Error).message}`)
-  }
 }
 
 /** @throws Error that names the port if it is in use. */

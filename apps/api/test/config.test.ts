@@ -18,21 +18,6 @@ test('.env.example lists exactly the settings, with their defaults', () => {
   expect(lines).toEqual(settings)
 })
 
-test('the settings in docker/password.yml are valid in production', () => {
-  const file = readFileSync(new URL('../../../docker/password.yml', import.meta.url), 'utf8')
-  const lines = [...file.matchAll(/^ {4}([A-Z_]+): (?:\$\{\w+:-)?([^}\n]+)/gm)]
-  const settings = Object.fromEntries(lines.map(([, name, value]) => [name, value]))
-  expect(Object.keys(configSchema.properties)).toEqual(
-    expect.arrayContaining(Object.keys(settings)),
-  )
-  expect(loadConfig({ SESSION_SECRETS, ...settings })).toMatchObject({
-    NODE_ENV: 'production',
-    AUTH: 'password',
-    USERS_FILE: '/run/secrets/users',
-    LOGIN_LIMIT_PER_ADDRESS: 500,
-  })
-})
-
 test('unset settings get their defaults', () => {
   expect(loadConfig({ SESSION_SECRETS })).toMatchObject({ PORT: 3000, STRATEGY: 'batch' })
 })
@@ -63,9 +48,7 @@ test.each([
 })
 
 test.each([
-  [{ AUTH: 'ldap' }, 'AUTH must be one of trust, password'],
-  [{ AUTH: 'password' }, 'AUTH=password needs USERS_FILE'],
-  [{ USERS_FILE: 'users' }, 'USERS_FILE has no effect without AUTH=password'],
+  [{ AUTH: 'password' }, 'AUTH must be one of trust'],
   [{ WORKERS: '0' }, 'WORKERS is malformed. Expected: Number of processes that share the port'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
   [

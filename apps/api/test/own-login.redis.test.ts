@@ -1,30 +1,36 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { isAlive } from '@onetrip/stack/processes.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { hashPassword } from '../src/passwords/hash.ts'
 import { failedStart } from './api-process.ts'
 import { clusterForThisTest, connection, metric, WORKERS } from './cluster.ts'
 import { appForThisTest, bearer } from './support.ts'
 
 const redis = redisOfThisFile()
 const example = fileURLToPath(new URL('../examples/own-login.ts', import.meta.url))
+const addUserProgram = fileURLToPath(new URL('../examples/add-user.ts', import.meta.url))
 const PASSWORD = 'correct horse battery staple'
+
+/** Runs `add-user.ts` with this password as its input. */
+async function addUser(path: string, password: string) {
+  const child = execFile(process.execPath, [addUserProgram, path, 'Ada@example.com', 'Ada'])
+  child.stdin?.end(`${password}\n`)
+  const [code] = await once(child, 'exit')
+  return code
+}
 
 /** Creates a database with the user ada, and returns its path. */
 async function usersDatabase(): Promise<string> {
   const path = join(await temporaryFolder(), 'users.db')
-  const database = new DatabaseSync(path)
-  database.exec('CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT, email TEXT, password TEXT)')
-  database
-    .prepare('INSERT INTO users VALUES (?, ?, ?, ?)')
-    .run('user-1', 'Ada', 'ada@example.com', await hashPassword(PASSWORD))
-  database.close()
+  expect(await addUser(path, 'the first password')).toBe(0)
+  expect(await addUser(path, 'short')).toBe(1)
+  expect(await addUser(path, PASSWORD)).toBe(0) // changes the password
   return path
 }
 
@@ -53,7 +59,7 @@ test("an application's entry file serves its login and routes, in production wit
   const { answer, body } = await post(`${url}/login`, { email, password: PASSWORD })
   expect(answer.status).toBe(200)
   expect(answer.headers.get('set-cookie')).toMatch(/^__Host-onetrip=.*; Secure/)
-  expect(body.user).toBe('user-1')
+  expect(body.user).toMatch(/^[0-9a-f-]{36}$/)
   for (const wrong of [
     { email, password: 'wrong' },
     { email: 'eve@example.com', password: PASSWORD },
@@ -78,7 +84,7 @@ test("an application's entry file serves its login and routes, in production wit
 test.each([
   [{ PORT: 'x' }, 'The API cannot start: PORT must be integer'],
   [{ WORKERS: '2', REDIS_URL: 'unix:///nowhere/redis.sock' }, 'no connection after 1 s'],
-  [{ AUTH: 'password', USERS_FILE: 'users' }, 'if the application passes an authenticator'],
+  [{ AUTH: 'password' }, 'AUTH must be one of trust'],
 ])('an entry file that cannot start with %j writes the reason', async (settings, words) => {
   const { code, stderr } = await failedStart(
     { STARTUP_DEADLINE_MS: '1000', USERS_DATABASE: await usersDatabase(), ...settings },

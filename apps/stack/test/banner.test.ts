@@ -62,11 +62,6 @@ test('shows the demo page, and the race if it is on', () => {
   expect(printed({ race: false })).toMatch(/Demo page +http:\/\/127\.0\.0\.1:3000\/\n/)
 })
 
-test('the example requests log in with the credentials that the API expects', () => {
-  expect(printed({})).toContain(`-d '{"user":"ada"}'`)
-  expect(printed({ passwords: true })).toContain(`-d '{"user":"ada","password":"…"}'`)
-})
-
 test('marks a foreign Redis as not patched and hides its password', () => {
   const redis = { kind: 'foreign', url: 'redis://me:secret@127.0.0.1:6379' } as const
   const text = printed({ redis }, { ...facts, build: null, ioThreads: 1 })

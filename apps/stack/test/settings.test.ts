@@ -21,10 +21,6 @@ test('defaults', async () => {
   expect(await start([])).toEqual(defaultSettings)
 })
 
-test('AUTH=password sets passwords', async () => {
-  expect(await start([], { AUTH: 'password' })).toMatchObject({ passwords: true })
-})
-
 test('the race can be turned off', async () => {
   expect(await start(['--no-race'])).toMatchObject({ race: false })
   expect(await start([], { RACE: 'off' })).toMatchObject({ race: false })

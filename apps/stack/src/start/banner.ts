@@ -15,7 +15,6 @@ export function banner(stack: RunningPrograms, facts: RedisFacts, settings: Star
   const [url, naive] = ['batch', 'naive'].map(
     (variant) => stack.apis.find((api) => api.variant === variant)?.url,
   )
-  const credentials = settings.passwords ? '{"user":"ada","password":"…"}' : '{"user":"ada"}'
   const json = `-H 'content-type: application/json'`
   return `
 ${bold('Onetrip is ready.')}
@@ -26,7 +25,7 @@ ${row('Naive API', `${naive}   a new Redis connection per request, one round tri
 ${row('Redis', ...redisLines(stack, facts, settings))}
 
 ${bold('Try it')}
-  TOKEN=$(curl -s ${url}/login ${json} -d '${credentials}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')
+  TOKEN=$(curl -s ${url}/login ${json} -d '{"user":"ada"}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')
   curl -sw '\\n' ${url}/views -H "authorization: Bearer $TOKEN" ${json} -d '{"item":"tea"}'
   curl -sw '\\n' ${url}/items/popular
 

@@ -32,8 +32,6 @@ export interface StartSettings extends Pick<Flags, 'host' | 'port' | 'naivePort'
   redis: OwnRedis | OwnCluster | ForeignRedis
   /** Path of an installed redis-server (REDIS_SERVER) that is used instead of a build. */
   installed: string | null
-  /** Whether users log in with the passwords in USERS_FILE (AUTH=password). */
-  passwords: boolean
 }
 
 /** The options for Redis that `npm start` and `npm run load` share. */
@@ -89,7 +87,6 @@ Further environment variables:
   ONETRIP_HOME   folder of builds and data (default: .onetrip in the repository)
   ONETRIP_STATE  folder of data, socket and secrets; set it to run a second stack with the same
                  builds (default: ONETRIP_HOME)
-  AUTH           password: only users in USERS_FILE can log in (default: any name, no password)
   LOG_LEVEL      log level of the APIs (default: warn)
 
 Examples:
@@ -157,7 +154,6 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
     ...{ host, port, naivePort },
     race: race === 'on' && command.opts<Flags>().race,
     installed: installed || null,
-    passwords: env.AUTH === 'password',
     redis: url
       ? { kind: 'foreign', url }
       : cluster

@@ -7,7 +7,6 @@ export const defaultSettings: StartSettings = {
   naivePort: 3001,
   race: true,
   installed: null,
-  passwords: false,
   redis: {
     kind: 'own',
     build: 'patched',

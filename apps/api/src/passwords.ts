@@ -2,14 +2,14 @@
 import crypto, { randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import fastq from 'fastq'
-import { ApiError } from '../errors.ts'
+import { ApiError } from './errors.ts'
 
 /**
  * Cost of a new hash: 19 MiB, about 20 ms of CPU time. The minimum of
  * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
  */
 const COST = { memory: 19_456, passes: 2, parallelism: 1 }
-/** Maximum cost of a hash in a users file; memory in KiB. */
+/** Maximum cost of a hash that is checked; memory in KiB. */
 const MAX_COST = { memory: 262_144, passes: 20, parallelism: 16 }
 const SALT_BYTES = 16
 const KEY_BYTES = 32
@@ -69,14 +69,12 @@ export async function verifyPassword(
   return timingSafeEqual(await jobs.push({ ...parsed, password }), parsed.key)
 }
 
-/** @throws Error if this version of Node has no Argon2. */
-export function requireArgon2(): void {
-  if (typeof crypto.argon2 === 'function') return
-  throw new Error(`password checks need Node 24.7 or newer for Argon2; this is ${process.version}`)
-}
-
 async function derive(password: string, { cost, salt, key }: Hash): Promise<Buffer> {
-  requireArgon2()
+  if (typeof crypto.argon2 !== 'function') {
+    throw new Error(
+      `password checks need Node 24.7 or newer for Argon2; this is ${process.version}`,
+    )
+  }
   return await promisify(crypto.argon2)('argon2id', {
     message: password.normalize('NFKC'), // keyboards may compose the same letters differently
     nonce: salt,
@@ -95,7 +93,7 @@ const PHC = new RegExp(
  *
  * @throws Error if it is malformed. The message does not contain the hash.
  */
-export function parseHash(text: string): Hash {
+function parseHash(text: string): Hash {
   const [, memory, passes, parallelism, salt = '', key = ''] = PHC.exec(text) ?? []
   if (memory === undefined) {
     throw new Error('the hash must be $argon2id$v=19$m=…,t=…,p=…$<salt>$<key>')
