@@ -79,6 +79,6 @@ test('kubernetes.md names settings that the API has', () => {
   const read = (name: string) => readFileSync(join(root, name), 'utf8')
   const settings = matches(read('apps/api/.env.example'), /^(\w+)=/gm)
   const named = matches(read('docs/kubernetes.md'), /\bname: ([A-Z_]+)/g)
-  expect(named).toContain('REDIS_CLUSTER')
+  expect(named).toContain('REDIS_URL')
   expect(named.filter((name) => !settings.includes(name))).toEqual([])
 })

@@ -44,7 +44,7 @@ test('all nodes of a cluster are restarted under load, and no acknowledged view 
   onTestFinished(() => servers.stop())
   const { nodes } = servers
   const { url } = await apiProcessForThisTest({
-    REDIS_CLUSTER: nodes.map(({ address }) => address).join(','),
+    REDIS_URL: `redis+cluster://${nodes.map(({ address }) => address).join(',')}`,
     REDIS_DEADLINE_MS: '2000',
   })
   const viewing = startViewing({ url: () => url, viewers: await logIn(url, 8) })

@@ -17,14 +17,14 @@ export interface Authenticator<Schema extends TSchema = TSchema> {
 }
 
 /**
- * For demos (`AUTH=trust`): accepts every user name without a password.
+ * For demos: accepts every user name without a password.
  *
  * @throws Error in production.
  */
 export function trustingAuthenticator(environment: string): Authenticator<typeof UserCredentials> {
   if (environment === 'production') {
     throw new Error(
-      'AUTH=trust is not allowed with NODE_ENV=production: it accepts every user name without a password; pass your own authenticator to serve() (apps/api/README.md)',
+      'NODE_ENV=production needs an authenticator: without one, every user name is accepted without a password; pass yours to serve() (apps/api/README.md)',
     )
   }
   return {

@@ -1,21 +1,12 @@
 import { strategyNames } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
 
-export const DEFAULT_PARTITIONS = 64
-export const DEFAULT_REDIS_URL = 'redis://127.0.0.1:6390'
-
 /** All settings of the API, read from the environment. A test keeps `.env.example` in step. */
 export const configSchema = Type.Object({
   NODE_ENV: Type.String({
     default: 'development',
     description:
-      'development: the session cookie also works without HTTPS; with any other value it is Secure. production: rejects AUTH=trust',
-  }),
-  AUTH: Type.String({
-    default: 'trust',
-    enum: ['trust'],
-    description:
-      'trust: demo only, accepts every user name without a password. Without effect if the application passes an authenticator to serve()',
+      'development: the session cookie also works without HTTPS; with any other value it is Secure. production: needs an authenticator (apps/api/README.md)',
   }),
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
   PORT: Type.Integer({
@@ -35,51 +26,29 @@ export const configSchema = Type.Object({
     description: 'How store updates are sent to Redis',
   }),
   REDIS_URL: Type.String({
-    default: DEFAULT_REDIS_URL,
+    default: 'redis://127.0.0.1:6390',
     description:
-      'redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket?db=database',
-  }),
-  REDIS_CLUSTER: Type.String({
-    default: '',
-    description:
-      'Instead of REDIS_URL: nodes of a Redis Cluster as host:port,host:port. Some are enough; the API discovers the others',
+      'redis://user@host:port/database, or unix:///path/to/socket?db=database. Redis Cluster: redis+cluster://user@host:port,host:port with some of the nodes. Sentinel: redis+sentinel://user@host:port,host:port/name with the sentinels and the name of the primary. With TLS: rediss',
   }),
   REDIS_PARTITIONS: Type.Integer({
-    default: DEFAULT_PARTITIONS,
+    default: 64,
     minimum: 1,
     maximum: 16384,
     description:
-      'With REDIS_CLUSTER or REDIS_MIGRATE_TO: number of key partitions. Must be the same in every process and never change while data exists',
-  }),
-  REDIS_SENTINELS: Type.String({
-    default: '',
-    description: 'Instead of REDIS_URL: addresses of the sentinels as host:port,host:port',
-  }),
-  REDIS_SENTINEL_NAME: Type.String({
-    default: '',
-    description: 'With REDIS_SENTINELS: name of the primary, as in "sentinel monitor"',
+      'With a cluster or REDIS_MIGRATE_TO: number of key partitions. Must be the same in every process and never change while data exists',
   }),
   REDIS_SENTINEL_USERNAME: Type.String({
     default: '',
-    description: 'With REDIS_SENTINELS: user name for the sentinels (ACL)',
+    description: 'With Sentinel: user name for the sentinels (ACL)',
   }),
   REDIS_SENTINEL_PASSWORD_FILE: Type.String({
     default: '',
-    description: 'With REDIS_SENTINELS: file with the password for the sentinels',
-  }),
-  REDIS_USERNAME: Type.String({
-    default: '',
-    description:
-      'With REDIS_CLUSTER or REDIS_SENTINELS: Redis user name. REDIS_URL contains its own',
+    description: 'With Sentinel: file with the password for the sentinels',
   }),
   REDIS_PASSWORD_FILE: Type.String({
     default: '',
-    description: 'File with the Redis password, instead of a password in REDIS_URL',
-  }),
-  REDIS_TLS: Type.Boolean({
-    default: false,
     description:
-      'With REDIS_CLUSTER or REDIS_SENTINELS: connect with TLS. For REDIS_URL, use rediss://',
+      'File with the Redis password, instead of a password in REDIS_URL (and in REDIS_MIGRATE_TO, if that names a user)',
   }),
   REDIS_TLS_CA_FILE: Type.String({
     default: '',
@@ -101,7 +70,7 @@ export const configSchema = Type.Object({
   REDIS_MIGRATE_TO: Type.String({
     default: '',
     description:
-      'Target of a migration from REDIS_URL (docs/scaling-migration.md): nodes of a Redis Cluster as host:port,host:port, with the user, password and TLS of REDIS_URL; or the URL of a single Redis that gets partitioned keys',
+      'Target of a migration from REDIS_URL (docs/scaling-migration.md): URL of a Redis Cluster, or of a single Redis that gets partitioned keys',
   }),
   REDIS_MIGRATE_HOME: Type.String({
     default: '',

@@ -1,6 +1,6 @@
 import { envSchema } from 'env-schema'
 import { type Config, configSchema } from './config-schema.ts'
-import { migrationTarget, redisLocation, urlWithPassword } from './redis-location.ts'
+import { migrationTarget, redisLocation, urlsWithPassword } from './redis-location.ts'
 import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
@@ -8,12 +8,15 @@ export type { Config } from './config-schema.ts'
 
 /**
  * Reads and validates the settings: the environment, and a `.env` file in the current folder if there is one.
- * Reads secret files too: `SESSION_SECRETS` gets the content of `SESSION_SECRETS_FILE`, and `REDIS_URL` (if
- * it is in use) the password of `REDIS_PASSWORD_FILE`.
+ * Reads secret files too: `SESSION_SECRETS` gets the content of `SESSION_SECRETS_FILE`, and `REDIS_URL` the password
+ * of `REDIS_PASSWORD_FILE`.
  *
  * @throws Error that names the invalid setting.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  for (const [name, instead] of Object.entries(removed)) {
+    if (environment[name]) throw new Error(`${name} is no longer a setting: ${instead}`)
+  }
   const config = validated(environment)
   trustedProxies(config.TRUST_PROXY)
   if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
@@ -27,10 +30,17 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'SESSION_SECRETS (or SESSION_SECRETS_FILE): each secret must have at least 32 characters, without white space; separate secrets by commas only; openssl rand -base64 32 makes one',
     )
   }
-  const complete = { ...config, SESSION_SECRETS, REDIS_URL: urlWithPassword(config) }
+  const complete = { ...config, SESSION_SECRETS, ...urlsWithPassword(config) }
   redisLocation(complete)
   migrationTarget(complete)
   return complete
+}
+
+/** Settings of earlier versions, without which the API would accept any user, or use another Redis. */
+const removed = {
+  AUTH: 'pass an authenticator to serve() (apps/api/README.md); without one, every user name is accepted',
+  REDIS_CLUSTER: 'use REDIS_URL=redis+cluster://user@host:port,host:port',
+  REDIS_SENTINELS: 'use REDIS_URL=redis+sentinel://user@host:port,host:port/name',
 }
 
 function validated(environment: NodeJS.ProcessEnv): Config {

@@ -5,7 +5,7 @@ import {
   parseRedisUrl,
   type ServerLocation,
 } from '@onetrip/session-store'
-import { type Config, DEFAULT_PARTITIONS, DEFAULT_REDIS_URL } from './config-schema.ts'
+import type { Config } from './config-schema.ts'
 import { secretIn } from './secret-file.ts'
 
 /** Address of Redis: exactly one of `url`, `cluster` and `sentinel` is set. */
@@ -24,102 +24,106 @@ export function transportOf({ url, cluster, sentinel }: RedisLocation): string {
   return (cluster ?? sentinel)?.tls ? 'tls' : 'tcp'
 }
 
+/** The beginning of a URL with a host and without a password: scheme and user. */
+const BEFORE_HOST = /^([a-z+]+:\/\/)(?:([^:@/]*)@)?(?=[^@/][^@]*$)/
+
 /**
- * `REDIS_URL` with the password of `REDIS_PASSWORD_FILE`, if that is set. Unchanged with a cluster or
- * sentinels, which do not use it.
+ * `REDIS_URL` and `REDIS_MIGRATE_TO` with the password of `REDIS_PASSWORD_FILE`, if that is set. The target of a
+ * migration gets it only if it names a user without a password.
  *
  * @throws Error that names the invalid setting.
  */
-export function urlWithPassword(config: Config): string {
-  const { REDIS_URL, REDIS_PASSWORD_FILE, REDIS_CLUSTER, REDIS_SENTINELS } = config
-  if (REDIS_PASSWORD_FILE === '' || REDIS_CLUSTER !== '' || REDIS_SENTINELS !== '') return REDIS_URL
-  const url = URL.parse(REDIS_URL)
-  if (!url?.host || url.password) {
+export function urlsWithPassword({ REDIS_URL, REDIS_MIGRATE_TO, REDIS_PASSWORD_FILE }: Config) {
+  if (REDIS_PASSWORD_FILE === '') return { REDIS_URL, REDIS_MIGRATE_TO }
+  if (!BEFORE_HOST.test(REDIS_URL)) {
     throw new Error(
       'With REDIS_PASSWORD_FILE, REDIS_URL must name a host and contain no password: redis://user@host:6379 or unix://user@localhost/path/to/socket',
     )
   }
-  url.password = encodeURIComponent(secretIn('REDIS_PASSWORD_FILE', REDIS_PASSWORD_FILE))
-  return url.href
+  const password = encodeURIComponent(secretIn('REDIS_PASSWORD_FILE', REDIS_PASSWORD_FILE))
+  const complete = (url: string) =>
+    url.replace(BEFORE_HOST, (_, scheme, user = '') => `${scheme}${user}:${password}@`)
+  const hasUser = BEFORE_HOST.exec(REDIS_MIGRATE_TO)?.[2] !== undefined
+  return {
+    REDIS_URL: complete(REDIS_URL),
+    REDIS_MIGRATE_TO: hasUser ? complete(REDIS_MIGRATE_TO) : REDIS_MIGRATE_TO,
+  }
 }
 
 /**
- * Address of Redis as configured. Reads the password and certificate files.
+ * Address of Redis as configured. Reads the certificate files.
  *
- * @param config From `loadConfig`: `REDIS_URL` contains the password.
- * @throws Error that names the settings that are invalid or have no effect.
+ * @param config From `loadConfig`: the URLs contain the password.
+ * @throws Error that names the invalid setting.
  */
 export function redisLocation(config: Config): RedisLocation {
-  rejectWithoutEffect(config)
-  const location = namedLocation(config)
-  return checked(config, location, settingOf(config))
+  if ((config.REDIS_MIGRATE_TO === '') !== (config.REDIS_MIGRATE_HOME === '')) {
+    throw new Error('Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or neither')
+  }
+  const location = locationOf(config, 'REDIS_URL', tlsOptions(config))
+  if (config.REDIS_MIGRATE_TO !== '' && location.url === undefined) {
+    throw new Error('REDIS_MIGRATE_TO: only a single Redis (REDIS_URL) can be migrated')
+  }
+  return location
 }
 
 /**
- * Target of a migration (`REDIS_MIGRATE_TO`): a cluster with the user, password and TLS of `REDIS_URL`, or a
- * URL, which contains its own. Undefined without `REDIS_MIGRATE_TO`.
+ * Target of a migration (`REDIS_MIGRATE_TO`). Undefined without `REDIS_MIGRATE_TO`.
  *
  * @param config As for `redisLocation`.
  * @throws Error as for `redisLocation`.
  */
 export function migrationTarget(config: Config): RedisLocation | undefined {
-  const { REDIS_MIGRATE_TO: to, REDIS_URL } = config
+  const { REDIS_MIGRATE_TO: to } = config
   if (to === '') return undefined
-  const tls = tlsOptions(config)
-  if (to.includes('://')) {
-    // The REDIS_TLS_… settings may be for REDIS_URL alone.
-    const location = { url: to, tls: URL.parse(to)?.protocol === 'rediss:' ? tls : undefined }
-    return checked(config, location, 'REDIS_MIGRATE_TO')
-  }
-  const { transport, options } = parseRedisUrl(REDIS_URL)
-  const { username, password } = options
-  const login = { username, password, tls: transport === 'tls' && (tls ?? true) }
-  return checked(config, { cluster: { nodes: listed(to), ...login } }, 'REDIS_MIGRATE_TO')
+  // The REDIS_TLS_… settings may be for REDIS_URL alone.
+  return locationOf(config, 'REDIS_MIGRATE_TO', /^rediss/.test(to) ? tlsOptions(config) : undefined)
 }
 
-function checked(config: Config, location: RedisLocation, setting: string): RedisLocation {
+function locationOf(
+  config: Config,
+  setting: 'REDIS_URL' | 'REDIS_MIGRATE_TO',
+  tls: ConnectionOptions | undefined,
+): RedisLocation {
   try {
+    const location = parsed(config, config[setting], tls)
     checkLocation(location)
+    return location
   } catch (error) {
-    const tls = hasTlsOptions(config) ? ' and REDIS_TLS_…' : ''
-    throw new Error(`${setting}${tls}: ${(error as Error).message}`)
+    throw new Error(`${setting}${tls ? ' and REDIS_TLS_…' : ''}: ${(error as Error).message}`)
   }
-  return location
 }
 
-/** The setting with the address of Redis. */
-function settingOf({ REDIS_CLUSTER, REDIS_SENTINELS }: Config): keyof Config {
-  if (REDIS_CLUSTER !== '') return 'REDIS_CLUSTER'
-  return REDIS_SENTINELS === '' ? 'REDIS_URL' : 'REDIS_SENTINELS'
-}
+const SEVERAL_HOSTS =
+  /^(rediss?)\+(cluster|sentinel):\/\/(?:([^:@/]*)(?::([^:@/]*))?@)?([^@/]+)(?:\/([^/]*))?$/
 
-function namedLocation(config: Config): RedisLocation {
-  const { REDIS_URL, REDIS_CLUSTER, REDIS_SENTINELS, REDIS_SENTINEL_NAME } = config
-  const tls = tlsOptions(config)
-  if (REDIS_CLUSTER === '' && REDIS_SENTINELS === '') return { url: REDIS_URL, tls }
-  const login = {
-    username: config.REDIS_USERNAME || undefined,
-    password: secretOf(config, 'REDIS_PASSWORD_FILE'),
-    tls: config.REDIS_TLS && (tls ?? true),
+function parsed(config: Config, url: string, tls: ConnectionOptions | undefined): RedisLocation {
+  if (!/^rediss?\+/.test(url)) return { url, tls }
+  const [match, scheme, kind, user, password, hosts = '', name = ''] = SEVERAL_HOSTS.exec(url) ?? []
+  if (!match || (kind === 'cluster' && name !== '')) {
+    throw new Error(
+      'it must look like redis+cluster://user@host:port,host:port or redis+sentinel://user@host:port,host:port/name, with special characters of user name and password percent-encoded',
+    )
   }
-  if (REDIS_CLUSTER !== '') return { cluster: { nodes: listed(REDIS_CLUSTER), ...login } }
+  if (tls && scheme === 'redis')
+    throw new Error(`tls needs a URL that begins with rediss+${kind}://`)
+  const server = {
+    nodes: hosts.split(','),
+    username: user && decodeURIComponent(user),
+    password: password && decodeURIComponent(password),
+    tls: scheme === 'rediss' && (tls ?? true),
+  }
+  if (kind === 'cluster') return { cluster: server }
+  const { REDIS_SENTINEL_USERNAME, REDIS_SENTINEL_PASSWORD_FILE: file } = config
   return {
     sentinel: {
-      nodes: listed(REDIS_SENTINELS),
-      name: REDIS_SENTINEL_NAME,
-      ...login,
-      sentinelUsername: config.REDIS_SENTINEL_USERNAME || undefined,
-      sentinelPassword: secretOf(config, 'REDIS_SENTINEL_PASSWORD_FILE'),
+      ...server,
+      name: decodeURIComponent(name),
+      sentinelUsername: REDIS_SENTINEL_USERNAME || undefined,
+      sentinelPassword: file === '' ? undefined : secretIn('REDIS_SENTINEL_PASSWORD_FILE', file),
     },
   }
 }
-
-const listed = (nodes: string) => nodes.split(',').map((node) => node.trim())
-
-const secretOf = (
-  config: Config,
-  setting: 'REDIS_PASSWORD_FILE' | 'REDIS_SENTINEL_PASSWORD_FILE',
-): string | undefined => (config[setting] === '' ? undefined : secretIn(setting, config[setting]))
 
 const tlsFiles = {
   ca: 'REDIS_TLS_CA_FILE',
@@ -127,84 +131,13 @@ const tlsFiles = {
   key: 'REDIS_TLS_KEY_FILE',
 } as const
 
-const hasTlsOptions = (config: Config): boolean =>
-  [...Object.values(tlsFiles), 'REDIS_TLS_SERVER_NAME' as const].some((name) => config[name] !== '')
-
 /** Undefined if no REDIS_TLS_… option is set. */
 function tlsOptions(config: Config): ConnectionOptions | undefined {
-  if (!hasTlsOptions(config)) return undefined
   const tls: ConnectionOptions = {}
   for (const [name, setting] of Object.entries(tlsFiles)) {
     const path = config[setting]
     if (path !== '') Object.assign(tls, { [name]: secretIn(setting, path) })
   }
   if (config.REDIS_TLS_SERVER_NAME !== '') tls.servername = config.REDIS_TLS_SERVER_NAME
-  return tls
-}
-
-/** @throws Error if a setting has no effect because of another one. */
-function rejectWithoutEffect(config: Config): void {
-  const hasCluster = config.REDIS_CLUSTER !== ''
-  const hasSentinels = config.REDIS_SENTINELS !== ''
-  const set = [
-    ...(config.REDIS_URL === DEFAULT_REDIS_URL ? [] : ['REDIS_URL']),
-    ...(hasCluster ? ['REDIS_CLUSTER'] : []),
-    ...(hasSentinels ? ['REDIS_SENTINELS'] : []),
-  ]
-  const rejectIf: RejectIf = (condition, message) => {
-    if (condition) throw new Error(message)
-  }
-  const needs = (setting: keyof Config, other: string) =>
-    rejectIf(config[setting] !== '', `${setting} has no effect without ${other}`)
-
-  rejectIf(set.length > 1, `${set.slice(0, 2).join(' and ')} are both set; unset one`)
-  if (hasSentinels) {
-    rejectIf(config.REDIS_SENTINEL_NAME === '', 'REDIS_SENTINELS needs REDIS_SENTINEL_NAME')
-    if (config.REDIS_SENTINEL_PASSWORD_FILE === '') {
-      needs('REDIS_SENTINEL_USERNAME', 'REDIS_SENTINEL_PASSWORD_FILE')
-    }
-  } else {
-    for (const setting of ['NAME', 'USERNAME', 'PASSWORD_FILE'] as const) {
-      needs(`REDIS_SENTINEL_${setting}`, 'REDIS_SENTINELS')
-    }
-  }
-  if (hasCluster || hasSentinels) {
-    if (config.REDIS_PASSWORD_FILE === '') needs('REDIS_USERNAME', 'REDIS_PASSWORD_FILE')
-    rejectIf(
-      hasTlsOptions(config) && !config.REDIS_TLS,
-      'REDIS_TLS_CA_FILE, REDIS_TLS_CERT_FILE, REDIS_TLS_KEY_FILE and REDIS_TLS_SERVER_NAME need REDIS_TLS=true',
-    )
-  } else {
-    rejectIf(
-      config.REDIS_USERNAME !== '',
-      'REDIS_USERNAME has no effect with REDIS_URL; write redis://user@host:6379',
-    )
-    rejectIf(config.REDIS_TLS, 'REDIS_TLS has no effect with REDIS_URL; write rediss://host:6379')
-  }
-  if (hasCluster) rejectStrategy(config, 'REDIS_CLUSTER', rejectIf)
-  if (config.REDIS_MIGRATE_TO !== '') {
-    const [other = 'REDIS_URL'] = set
-    rejectIf(
-      other !== 'REDIS_URL',
-      `REDIS_MIGRATE_TO and ${other} are both set, but only the single Redis of REDIS_URL can be migrated; unset one`,
-    )
-    rejectStrategy(config, 'REDIS_MIGRATE_TO', rejectIf)
-  }
-  rejectIf(
-    (config.REDIS_MIGRATE_TO === '') !== (config.REDIS_MIGRATE_HOME === ''),
-    'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or neither',
-  )
-  rejectIf(
-    !hasCluster && config.REDIS_MIGRATE_TO === '' && config.REDIS_PARTITIONS !== DEFAULT_PARTITIONS,
-    'REDIS_PARTITIONS has no effect without REDIS_CLUSTER or REDIS_MIGRATE_TO',
-  )
-}
-
-type RejectIf = (condition: boolean, message: string) => void
-
-function rejectStrategy({ STRATEGY }: Config, setting: string, rejectIf: RejectIf): void {
-  rejectIf(
-    ['transaction', 'script'].includes(STRATEGY),
-    `STRATEGY=${STRATEGY} needs all keys on one server; with ${setting} use batch or pipeline`,
-  )
+  return Object.keys(tls).length > 0 ? tls : undefined
 }

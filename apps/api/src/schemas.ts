@@ -44,7 +44,7 @@ const Remember = Type.Optional(
   Type.Boolean({ description: 'The token is valid for SESSION_REMEMBERED_SECONDS' }),
 )
 
-/** The credentials of `AUTH=trust`. */
+/** The credentials without an authenticator of the application. */
 export const UserCredentials = Exactly(
   { user: Name, remember: Remember },
   { description: 'Credentials', examples: [{ user: 'ada' }] },

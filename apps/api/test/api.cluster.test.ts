@@ -45,9 +45,9 @@ async function upOf(url: string) {
 const allUp = () => Object.fromEntries(nodes().map((node) => [node, 1]))
 
 describe.each(['batch', 'naive'])('%s', (strategy) => {
-  test('with REDIS_CLUSTER, all routes work with two workers', async () => {
+  test('with a cluster, all routes work with two workers', async () => {
     const { api, url } = await apiProcessForThisTest({
-      REDIS_CLUSTER: nodes()[0] ?? '',
+      REDIS_URL: `redis+cluster://${nodes()[0]}`,
       STRATEGY: strategy,
       WORKERS: '2',
       JANITOR_INTERVAL_SECONDS: '1',
@@ -86,7 +86,7 @@ describe.each(['batch', 'naive'])('%s', (strategy) => {
 
 test('a node down: degraded, and one log line names it; all nodes down: not ready', async () => {
   const { api, url } = await apiProcessForThisTest({
-    REDIS_CLUSTER: nodes().join(),
+    REDIS_URL: `redis+cluster://${nodes().join()}`,
     REDIS_INFO_INTERVAL_SECONDS: '1',
     JANITOR_INTERVAL_SECONDS: '0',
   })
@@ -134,7 +134,7 @@ test('a node down: degraded, and one log line names it; all nodes down: not read
 
 test('if no node is reachable, the error names the node and the reason', async () => {
   const { code, stderr } = await failedStart({
-    REDIS_CLUSTER: '127.0.0.1:1',
+    REDIS_URL: 'redis+cluster://127.0.0.1:1',
     STARTUP_DEADLINE_MS: '500',
   })
   expect(code).toBe(1)
@@ -164,10 +164,8 @@ test('a user with restricted permissions, and TLS', async () => {
   const ports = fronts.map(({ port }) => port).sort()
   await expect.poll(announcedPorts).toEqual([ports, ports, ports])
   const { api, url } = await apiProcessForThisTest({
-    REDIS_CLUSTER: `127.0.0.1:${fronts[0]?.port}`,
-    REDIS_USERNAME: 'api',
+    REDIS_URL: `rediss+cluster://api@127.0.0.1:${fronts[0]?.port}`,
     REDIS_PASSWORD_FILE: passwordFile,
-    REDIS_TLS: 'true',
     REDIS_TLS_CA_FILE: certificates.authority.certFile,
     REDIS_TLS_CERT_FILE: certificates.client.certFile,
     REDIS_TLS_KEY_FILE: certificates.client.keyFile,

@@ -52,7 +52,7 @@ export async function clusterTestbed(options: ClusterTestbedOptions = {}): Promi
   onTestFinished(() => servers.stop())
   await prepare?.(servers)
   const { api, url } = await apiProcessForThisTest({
-    REDIS_CLUSTER: servers.nodes.map(({ address }) => address).join(','),
+    REDIS_URL: `redis+cluster://${servers.nodes.map(({ address }) => address).join(',')}`,
     REDIS_DEADLINE_MS: String(DEADLINE_MS),
     JANITOR_INTERVAL_SECONDS: '0',
   })

@@ -48,7 +48,7 @@ test.each([
 })
 
 test.each([
-  [{ AUTH: 'password' }, 'AUTH must be one of trust'],
+  [{ AUTH: 'password' }, 'AUTH is no longer a setting: pass an authenticator to serve()'],
   [{ WORKERS: '0' }, 'WORKERS is malformed. Expected: Number of processes that share the port'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
   [
@@ -66,31 +66,25 @@ test.each([
     'OTEL_TRACES_SAMPLER_ARG has no effect unless OTEL_TRACES_SAMPLER is',
   ],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
-  [{ REDIS_CLUSTER: 'a:1', REDIS_URL: 'redis://b' }, 'REDIS_URL and REDIS_CLUSTER are both set'],
+  [{ REDIS_CLUSTER: 'a:1' }, 'REDIS_CLUSTER is no longer a setting: use REDIS_URL=redis+cluster:'],
+  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS is no longer a setting'],
+  [{ REDIS_URL: 'redis+cluster://a:1,b:x' }, 'REDIS_URL: cluster: node 2 must look like host:port'],
+  [{ REDIS_URL: 'redis+cluster://a:1/m' }, 'REDIS_URL: it must look like redis+cluster://'],
+  [{ REDIS_URL: 'redis+cluster://api@a:1' }, 'REDIS_URL: username needs a password'],
+  [{ REDIS_URL: 'redis+cluster://p@ss@a:1' }, 'special characters of user name and password'],
   [
-    { REDIS_CLUSTER: 'a:1', REDIS_SENTINELS: 'b' },
-    'REDIS_CLUSTER and REDIS_SENTINELS are both set',
+    { REDIS_URL: 'redis+cluster://a:1', REDIS_TLS_SERVER_NAME: 'a' },
+    'REDIS_URL and REDIS_TLS_…: tls needs a URL that begins with rediss+cluster://',
   ],
-  [{ REDIS_CLUSTER: 'a:1,b:x' }, 'REDIS_CLUSTER: cluster: node 2 must look like host:port'],
-  [
-    { REDIS_CLUSTER: 'a:1', REDIS_USERNAME: 'api' },
-    'REDIS_USERNAME has no effect without REDIS_PASSWORD_FILE',
-  ],
-  [{ REDIS_CLUSTER: 'a:1', REDIS_TLS_SERVER_NAME: 'a' }, 'need REDIS_TLS=true'],
-  [{ REDIS_CLUSTER: 'a:1', REDIS_PARTITIONS: '0' }, 'REDIS_PARTITIONS must be >= 1'],
-  [{ REDIS_CLUSTER: 'a:1', STRATEGY: 'script' }, 'STRATEGY=script needs all keys on one server'],
-  [
-    { REDIS_PARTITIONS: '128' },
-    'REDIS_PARTITIONS has no effect without REDIS_CLUSTER or REDIS_MIGRATE_TO',
-  ],
-  [{ REDIS_MIGRATE_TO: 'a:1' }, 'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or neither'],
+  [{ REDIS_PARTITIONS: '0' }, 'REDIS_PARTITIONS must be >= 1'],
+  [{ REDIS_MIGRATE_TO: 'redis://a' }, 'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or'],
   [{ REDIS_MIGRATE_HOME: 'source' }, 'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME'],
   [
-    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'cluster' },
+    { REDIS_MIGRATE_TO: 'redis://a', REDIS_MIGRATE_HOME: 'cluster' },
     'REDIS_MIGRATE_HOME is malformed. Expected: With REDIS_MIGRATE_TO: where new sessions',
   ],
   [
-    { REDIS_MIGRATE_TO: 'a:1,', REDIS_MIGRATE_HOME: 'source' },
+    { REDIS_MIGRATE_TO: 'redis+cluster://a:1,', REDIS_MIGRATE_HOME: 'source' },
     'REDIS_MIGRATE_TO: cluster: node 2 must look like host:port',
   ],
   [
@@ -98,29 +92,18 @@ test.each([
     'REDIS_MIGRATE_TO: invalid Redis URL: it must begin with redis://',
   ],
   [
-    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', REDIS_CLUSTER: 'b:1' },
-    'REDIS_MIGRATE_TO and REDIS_CLUSTER are both set, but only the single Redis of REDIS_URL',
-  ],
-  [
     {
-      ...{ REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source' },
-      ...{ REDIS_SENTINELS: 'b', REDIS_SENTINEL_NAME: 'm' },
+      REDIS_URL: 'redis+cluster://b:1',
+      REDIS_MIGRATE_TO: 'redis://a',
+      REDIS_MIGRATE_HOME: 'source',
     },
-    'REDIS_MIGRATE_TO and REDIS_SENTINELS are both set',
+    'REDIS_MIGRATE_TO: only a single Redis (REDIS_URL) can be migrated',
   ],
+  [{ REDIS_URL: 'redis+sentinel://a:1' }, 'REDIS_URL: sentinel needs the name of the primary'],
   [
-    { REDIS_MIGRATE_TO: 'a:1', REDIS_MIGRATE_HOME: 'source', STRATEGY: 'script' },
-    'STRATEGY=script needs all keys on one server; with REDIS_MIGRATE_TO use batch',
+    { REDIS_URL: 'redis+sentinel://a/m', REDIS_SENTINEL_USERNAME: 'u' },
+    'sentinelUsername needs a sentinelPassword',
   ],
-  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS needs REDIS_SENTINEL_NAME'],
-  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME has no effect without REDIS_SENTINELS'],
-  [{ REDIS_SENTINEL_USERNAME: 'm' }, 'REDIS_SENTINEL_USERNAME has no effect without REDIS_SENT'],
-  [
-    { REDIS_SENTINELS: 'a', REDIS_SENTINEL_NAME: 'm', REDIS_SENTINEL_USERNAME: 'u' },
-    'REDIS_SENTINEL_USERNAME has no effect without REDIS_SENTINEL_PASSWORD_FILE',
-  ],
-  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME has no effect with REDIS_URL; write redis://user@'],
-  [{ REDIS_TLS: 'true' }, 'REDIS_TLS has no effect with REDIS_URL; write rediss://'],
 ])('%j: the error is %s', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)
 })
@@ -150,47 +133,61 @@ test('secrets are read from files, and the final newline is removed', () => {
   ).toBe('unix://api:word@localhost/run/redis.sock')
 })
 
-test('a cluster and sentinels use the settings for user, password and TLS', () => {
+test('URLs of a cluster and of sentinels', () => {
   const REDIS_PASSWORD_FILE = fileForThisTest('p@ss word\n')
-  const login = { REDIS_USERNAME: 'api', REDIS_PASSWORD_FILE, REDIS_TLS: 'true' }
-  const cluster = loadConfig({ SESSION_SECRETS, ...login, REDIS_CLUSTER: 'a:1, [::1]:2' })
-  expect(redisLocation(cluster)).toEqual({
-    cluster: { nodes: ['a:1', '[::1]:2'], username: 'api', password: 'p@ss word', tls: true },
+  const located = (settings: Record<string, string>) =>
+    redisLocation(loadConfig({ SESSION_SECRETS, ...settings }))
+  const cluster = { nodes: ['a:1', '[::1]:2'], username: 'api', password: 'p@ss word' }
+  const REDIS_URL = 'rediss+cluster://api@a:1,[::1]:2'
+  expect(located({ REDIS_URL, REDIS_PASSWORD_FILE })).toEqual({
+    cluster: { ...cluster, tls: true },
   })
-  const sentinels = loadConfig({
-    ...{ SESSION_SECRETS, ...login, REDIS_TLS_SERVER_NAME: 'redis.test' },
-    ...{ REDIS_SENTINELS: 'a,b:2', REDIS_SENTINEL_NAME: 'm' },
-    ...{ REDIS_SENTINEL_USERNAME: 's', REDIS_SENTINEL_PASSWORD_FILE: fileForThisTest('t') },
+  expect(located({ REDIS_URL: 'redis+cluster://api:p%40ss%20word@a:1,[::1]:2' })).toEqual({
+    cluster: { ...cluster, tls: false },
   })
-  expect(redisLocation(sentinels)).toEqual({
+  expect(located({ REDIS_URL: 'redis+cluster://a:1' })).toEqual({
+    cluster: { nodes: ['a:1'], tls: false },
+  })
+  const sentinels = {
+    REDIS_URL: 'rediss+sentinel://api@a,b:2/m',
+    REDIS_PASSWORD_FILE,
+    REDIS_TLS_SERVER_NAME: 'redis.test',
+    REDIS_SENTINEL_USERNAME: 's',
+    REDIS_SENTINEL_PASSWORD_FILE: fileForThisTest('t'),
+  }
+  expect(located(sentinels)).toEqual({
     sentinel: {
-      ...{ nodes: ['a', 'b:2'], name: 'm', username: 'api', password: 'p@ss word' },
-      ...{ tls: { servername: 'redis.test' }, sentinelUsername: 's', sentinelPassword: 't' },
+      nodes: ['a', 'b:2'],
+      name: 'm',
+      username: 'api',
+      password: 'p@ss word',
+      tls: { servername: 'redis.test' },
+      sentinelUsername: 's',
+      sentinelPassword: 't',
     },
   })
-  expect(redisLocation(loadConfig({ SESSION_SECRETS }))).toEqual({
-    url: 'redis://127.0.0.1:6390',
-  })
+  expect(located({})).toEqual({ url: 'redis://127.0.0.1:6390' })
 })
 
-test('a migration target uses the user, password and TLS of REDIS_URL, unless it is a URL', () => {
+test('a migration target gets the password only for a user, and TLS options only for rediss', () => {
   const targetOf = (settings: Record<string, string>) =>
     migrationTarget(loadConfig({ SESSION_SECRETS, REDIS_MIGRATE_HOME: 'source', ...settings }))
   const source = {
     REDIS_URL: 'rediss://api@redis.test',
     REDIS_PASSWORD_FILE: fileForThisTest('p@ss word\n'),
+    REDIS_TLS_SERVER_NAME: 'redis.test',
   }
-  const cluster = { nodes: ['a:1', '[::1]:2'], username: 'api', password: 'p@ss word' }
-  const nodes = { ...source, REDIS_MIGRATE_TO: 'a:1, [::1]:2' }
-  expect(targetOf(nodes)).toEqual({ cluster: { ...cluster, tls: true } })
-  expect(targetOf({ ...nodes, REDIS_TLS_SERVER_NAME: 'node.test' })).toEqual({
-    cluster: { ...cluster, tls: { servername: 'node.test' } },
+  expect(targetOf({ ...source, REDIS_MIGRATE_TO: 'rediss+cluster://api@a:1' })).toEqual({
+    cluster: {
+      nodes: ['a:1'],
+      username: 'api',
+      password: 'p@ss word',
+      tls: { servername: 'redis.test' },
+    },
   })
-  expect(targetOf({ REDIS_MIGRATE_TO: 'a:1' })).toEqual({ cluster: { nodes: ['a:1'], tls: false } })
-  const url = 'unix://bob@localhost/redis.sock'
-  expect(
-    targetOf({ ...source, REDIS_TLS_SERVER_NAME: 'redis.test', REDIS_MIGRATE_TO: url }),
-  ).toEqual({ url })
+  for (const url of ['unix:///redis.sock', 'redis://me:mine@a']) {
+    expect(targetOf({ ...source, REDIS_MIGRATE_TO: url })).toEqual({ url })
+  }
   expect(migrationTarget(loadConfig({ SESSION_SECRETS }))).toBeUndefined()
 })
 
@@ -211,7 +208,7 @@ test('the error about a secret that is too short does not show the secret', () =
   expect(() => loadConfig({ SESSION_SECRETS_FILE })).toThrow(/^(?!.*short-secret).*SESSION_SECRETS/)
 })
 
-test('AUTH=trust is rejected in production', () => {
+test('production needs an authenticator', () => {
   expect(() => trustingAuthenticator('production')).toThrow('NODE_ENV=production')
 })
 

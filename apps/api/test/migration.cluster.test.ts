@@ -26,7 +26,7 @@ test.each(['batch', 'naive'])(
     const { api, url } = await apiProcessForThisTest({
       ...{ REDIS_URL: `unix://${old.socket}`, STRATEGY, REDIS_INFO_INTERVAL_SECONDS: '1' },
       ...{
-        REDIS_MIGRATE_TO: nodes().join(),
+        REDIS_MIGRATE_TO: `redis+cluster://${nodes().join()}`,
         REDIS_MIGRATE_HOME: 'target',
         JANITOR_INTERVAL_SECONDS: '0',
       },

@@ -16,7 +16,8 @@ const program = fileURLToPath(new URL('../src/migration/scale-migrate.ts', impor
 const source = redisOfThisFile()
 const cluster = clusterOfThisFile({ config: { appendfsync: 'always' } })
 const nodes = () => cluster.nodes.map(({ address }) => address).join(',')
-const fromTo = () => ['--from', `unix://${source.socket}`, '--to', nodes()]
+const targetUrl = () => `redis+cluster://${nodes()}`
+const fromTo = () => ['--from', `unix://${source.socket}`, '--to', targetUrl()]
 
 let startupMs = '60000'
 
@@ -72,7 +73,7 @@ test('moves all data to a cluster under load, although the command is killed twi
   }
   await before.patch(sessions[0] ?? '', { cart: ['tea'] })
 
-  const settings = { REDIS_URL: `unix://${source.socket}`, REDIS_MIGRATE_TO: nodes() }
+  const settings = { REDIS_URL: `unix://${source.socket}`, REDIS_MIGRATE_TO: targetUrl() }
   const urls = await Promise.all(
     ['source', 'target'].map(
       async (home) => (await apiProcessForThisTest({ ...settings, REDIS_MIGRATE_HOME: home })).url,
@@ -192,7 +193,7 @@ test('the command and the API refuse another number of partitions than the data 
     stderr: expect.stringContaining(`the target of the migration: ${wrong}`),
   })
   expect(
-    await failedStart({ REDIS_CLUSTER: nodes(), REDIS_PARTITIONS: '16', WORKERS: '2' }),
+    await failedStart({ REDIS_URL: targetUrl(), REDIS_PARTITIONS: '16', WORKERS: '2' }),
   ).toMatchObject({ code: 1, stderr: expect.stringContaining(wrong) })
 })
 
@@ -214,15 +215,15 @@ test('SIGTERM stops the command after the step in progress', async () => {
 const nowhere = 'unix:///nowhere/redis.sock'
 
 test.each<[string, () => string[], string]>([
-  ['no target', () => ['--from', nowhere], "required option '--to <nodes>' not specified"],
+  ['no target', () => ['--from', nowhere], "required option '--to <url>' not specified"],
   [
     'a malformed target',
-    () => ['--to', 'here@', '--from', nowhere],
-    'REDIS_MIGRATE_TO: cluster: node 1 must look like host:port',
+    () => ['--to', 'redis+cluster://here@', '--from', nowhere],
+    'REDIS_MIGRATE_TO: it must look like redis+cluster://',
   ],
   [
     'a source that is down',
-    () => ['--from', nowhere, '--to', nodes()],
+    () => ['--from', nowhere, '--to', targetUrl()],
     'the source of the migration: not sent to Redis',
   ],
   [
@@ -296,9 +297,9 @@ test('--finish is rejected while the source has sessions', async () => {
   })
 })
 
-test('ignores REDIS_CLUSTER of an API that uses only the target', async () => {
+test('--from overrides REDIS_URL of an API that uses only the target', async () => {
   await logins(await sourceStore(), 2)
-  const settings = { REDIS_CLUSTER: nodes(), REDIS_TLS: 'true', REDIS_USERNAME: 'api' }
+  const settings = { REDIS_URL: targetUrl() }
   expect(await start([...fromTo(), '--finish'], settings).ended).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('the source still holds 2 sessions: migrate them first'),

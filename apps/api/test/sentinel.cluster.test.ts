@@ -33,9 +33,9 @@ test(killed, { timeout: 4 * failover.timeout }, async () => {
   const redis = await testSentinels()
   onTestFinished(() => redis.stop())
   const [primary, replica] = redis.servers
+  const sentinels = redis.sentinels.map(({ port }) => `127.0.0.1:${port}`).join()
   const { api, url } = await apiProcessForThisTest({
-    REDIS_SENTINELS: redis.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(),
-    REDIS_SENTINEL_NAME: MASTER_NAME,
+    REDIS_URL: `redis+sentinel://${sentinels}/${MASTER_NAME}`,
     REDIS_DEADLINE_MS: '2000',
     REDIS_INFO_INTERVAL_SECONDS: '1',
   })

@@ -55,7 +55,7 @@ export function demoOptions(environment: NodeJS.ProcessEnv = process.env): DemoO
   }
   const redis = redisLocation(config)
   if (redis.cluster && saleMethod === 'optimistic') {
-    throw new Error('SALE_METHOD=optimistic does not support REDIS_CLUSTER; use script')
+    throw new Error('SALE_METHOD=optimistic does not support a cluster; use script')
   }
   // The naive strategies keep no connection open. On a cluster each primary reports changes of its own keys only.
   const hasCache = !config.STRATEGY.startsWith('naive') && !redis.cluster

@@ -101,13 +101,12 @@ export interface ClusterTarget {
 
 /** Converts a target to environment variables for an API or the demo service. A URL contains its password. */
 export function settingsOfTarget(target: RedisTarget): NodeJS.ProcessEnv {
-  const { cluster = [], username = '', passwordFile = '' } = 'url' in target ? {} : target
+  if ('url' in target) return { REDIS_URL: target.url, REDIS_PASSWORD_FILE: '' }
+  const { cluster, username, passwordFile = '' } = target
+  const user = username === undefined ? '' : `${username}@`
   return {
-    REDIS_URL: 'url' in target ? target.url : undefined,
-    REDIS_CLUSTER: cluster.join(','),
-    REDIS_USERNAME: username,
+    REDIS_URL: `redis+cluster://${user}${cluster.join(',')}`,
     REDIS_PASSWORD_FILE: passwordFile,
-    REDIS_SENTINELS: '',
   }
 }
 
@@ -121,13 +120,10 @@ export async function locationOf(target: RedisTarget): Promise<StoreLocation> {
 
 /** Reads the target from variables of `settingsOfTarget`. */
 export function targetOfSettings(env: NodeJS.ProcessEnv): RedisTarget {
-  const { REDIS_CLUSTER: cluster, REDIS_URL: url = '' } = env
-  if (!cluster) return { url }
-  return {
-    cluster: cluster.split(','),
-    username: env.REDIS_USERNAME || undefined,
-    passwordFile: env.REDIS_PASSWORD_FILE || undefined,
-  }
+  const { REDIS_URL: url = '', REDIS_PASSWORD_FILE: passwordFile } = env
+  const [, username, nodes] = /^redis\+cluster:\/\/(?:(.*)@)?(.*)$/.exec(url) ?? []
+  if (nodes === undefined) return { url }
+  return { cluster: nodes.split(','), username, passwordFile: passwordFile || undefined }
 }
 
 async function withPasswordIn(file: string, url: string): Promise<string> {

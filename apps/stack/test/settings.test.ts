@@ -89,12 +89,6 @@ test.for([
   [{ REDIS_URL: 'redis://127.0.0.1:6379' }, [], '--cluster has no effect: REDIS_URL (redis://'],
   [{}, ['--transport=unix'], '--transport has no effect: a cluster uses TCP'],
   [{}, ['--redis-port=65525'], 'but may be at most 65524: a cluster needs 12 ports'],
-  [
-    { REDIS_CLUSTER: 'localhost:7000' },
-    [],
-    'REDIS_CLUSTER is set, but npm start supports a running',
-  ],
-  [{ REDIS_SENTINELS: 'localhost:7000' }, [], 'REDIS_SENTINELS is set'],
 ] as const)('with %j and %j, --cluster is rejected', async ([env, args, message]) => {
   await expect(start(['--cluster', ...args], env)).rejects.toThrow(message)
 })

@@ -45,8 +45,8 @@ const command = new Command('npm run scale:migrate --')
   .option('--from <url>', 'source: URL of the single Redis (env: REDIS_URL)')
   .addOption(
     new Option(
-      '--to <nodes>',
-      'target: nodes of the cluster as host:port,host:port (some are enough); or the URL of a single Redis, from which an API cannot serve later',
+      '--to <url>',
+      'target: redis+cluster://host:port,host:port with some nodes of the cluster; or the URL of a single Redis, from which an API cannot serve later',
     )
       .env('REDIS_MIGRATE_TO')
       .makeOptionMandatory(),
@@ -69,12 +69,11 @@ const command = new Command('npm run scale:migrate --')
   .addHelpText(
     'after',
     `
-Cluster nodes use the user, password and TLS of the source; a target URL contains its own. The settings
-REDIS_PASSWORD_FILE and REDIS_TLS_… work as for the API, so passwords need not be on the command line.
+The settings REDIS_PASSWORD_FILE and REDIS_TLS_… work as for the API, so passwords need not be on the command line.
 
 Examples:
-  npm run scale:migrate -- --from redis://10.0.0.1:6379 --to 10.0.1.1:6379,10.0.1.2:6379 --dry-run
-  npm run scale:migrate -- --from redis://10.0.0.1:6379 --to 10.0.1.1:6379,10.0.1.2:6379 --rate 5000`,
+  npm run scale:migrate -- --from redis://10.0.0.1:6379 --to redis+cluster://10.0.1.1:6379,10.0.1.2:6379 --dry-run
+  npm run scale:migrate -- --from redis://10.0.0.1:6379 --to redis+cluster://10.0.1.1:6379,10.0.1.2:6379 --rate 5000`,
   )
 
 const formatted = (value: number) => value.toLocaleString('en-US')
@@ -106,10 +105,6 @@ function configOf({ from, to, partitions }: Flags) {
     REDIS_MIGRATE_TO: to,
     ...(partitions !== undefined && { REDIS_PARTITIONS: partitions }),
     REDIS_MIGRATE_HOME: 'target',
-    // Ignore the settings of an API that uses only the target, as at the end of a migration.
-    REDIS_CLUSTER: '',
-    REDIS_USERNAME: '',
-    REDIS_TLS: 'false',
     // A random secret: this program neither issues nor verifies tokens.
     SESSION_SECRETS: randomBytes(32).toString('hex'),
     SESSION_SECRETS_FILE: '',
@@ -173,7 +168,7 @@ async function move(
       `Moved ${formatted(done.moved)} sessions and ${formatted(done.views)} views of ${formatted(done.items)} items in ${seconds} s.`,
       left > 0
         ? `The source has ${formatted(left)} sessions again: some APIs still create sessions there. Set REDIS_MIGRATE_HOME=target for every API, then run this command again.`
-        : 'The source has no more sessions. Deploy every API with the target alone (REDIS_CLUSTER instead of REDIS_URL and REDIS_MIGRATE_…; step 5 in docs/scaling-migration.md), then run this command with --finish.',
+        : 'The source has no more sessions. Deploy every API with the target alone (in REDIS_URL, without REDIS_MIGRATE_…; step 5 in docs/scaling-migration.md), then run this command with --finish.',
     ]
   } finally {
     line.clear()

@@ -46,8 +46,11 @@ test('SALE_METHOD selects how an item is sold, and no connection remains', async
 
 test.each<[Record<string, string>, string]>([
   [{ SALE_METHOD: 'fast' }, 'SALE_METHOD must be one of script, '],
-  [{ SALE_METHOD: 'optimistic', REDIS_CLUSTER: 'a:1' }, 'does not support REDIS_CLUSTER'],
-  [{ NODE_ENV: 'production' }, 'AUTH=trust is not allowed'],
+  [
+    { SALE_METHOD: 'optimistic', REDIS_URL: 'redis+cluster://a:1' },
+    'SALE_METHOD=optimistic does not support a cluster',
+  ],
+  [{ NODE_ENV: 'production' }, 'NODE_ENV=production needs an authenticator'],
 ])('the demo does not start with %j', async (settings, message) => {
   const { code, stderr } = await failedStart(settings, demoProgram)
   expect(code).toBe(1)

@@ -126,12 +126,6 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
     }
     refuse(aboutOwn, `REDIS_URL (${hideCredentials(url)}) selects a running Redis`)
   }
-  for (const name of ['REDIS_CLUSTER', 'REDIS_SENTINELS'] as const) {
-    if (!env[name]) continue
-    throw new Problem(
-      `${name} is set, but npm start supports a running Redis only with REDIS_URL. Unset ${name}; npm start -- --cluster starts a cluster.`,
-    )
-  }
   if (cluster) {
     refuse({ transport: '--transport' }, 'a cluster uses TCP')
     if (transport !== 'tcp') {
