@@ -84,7 +84,7 @@ test("an application's entry file serves its login and routes, in production wit
 test.each([
   [{ PORT: 'x' }, 'The API cannot start: PORT must be integer'],
   [{ WORKERS: '2', REDIS_URL: 'unix:///nowhere/redis.sock' }, 'no connection after 1 s'],
-  [{ AUTH: 'password' }, 'AUTH must be one of trust'],
+  [{ AUTH: 'password' }, 'AUTH is no longer a setting'],
 ])('an entry file that cannot start with %j writes the reason', async (settings, words) => {
   const { code, stderr } = await failedStart(
     { STARTUP_DEADLINE_MS: '1000', USERS_DATABASE: await usersDatabase(), ...settings },

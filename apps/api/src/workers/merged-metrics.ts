@@ -1,10 +1,15 @@
 import type { Worker } from 'node:cluster'
-import { AggregatorRegistry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { settlesWithin } from '../settles-within.ts'
-import type { ProcessMetrics, ToWorker } from './messages.ts'
+import type { Ask } from './requests.ts'
+
+type ProcessMetrics = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** If a worker does not reply in this time, its last reply is used. */
 const REPLY_TIMEOUT_MS = 1_000
+
+/** Metrics of the primary. Of the default ones only those that make sense as a sum over all processes. */
+const OWN = /^(onetrip_|process_cpu_|process_resident_memory_bytes$)/
 
 /**
  * Merges the metrics of all processes.
@@ -14,21 +19,32 @@ const REPLY_TIMEOUT_MS = 1_000
  * last reply.
  */
 export class MergedMetrics {
-  readonly #own: () => Promise<ProcessMetrics>
+  readonly restarts: Counter
+  readonly #own = new Registry()
   readonly #last = new Map<Worker, ProcessMetrics>()
-  readonly #awaited = new Map<Worker, () => void>()
-  readonly #retired = new WeakSet<Worker>()
-  /** Counters of exited workers. */
-  #exited: ProcessMetrics = []
+  readonly #exited: ProcessMetrics = []
   #collecting: Promise<string> | undefined
 
-  /** @param own Metrics of the primary. */
-  constructor(own: () => Promise<ProcessMetrics>) {
-    this.#own = own
+  constructor(listening: () => number) {
+    const registers = [this.#own]
+    collectDefaultMetrics({ register: this.#own })
+    new Gauge({
+      name: 'onetrip_workers',
+      help: 'Worker processes that listen',
+      registers,
+      collect() {
+        this.set(listening())
+      },
+    })
+    this.restarts = new Counter({
+      name: 'onetrip_worker_restarts_total',
+      help: 'Worker processes that exited unexpectedly and were replaced',
+      registers,
+    })
   }
 
   /** Prometheus's text format. Concurrent calls share one collection. */
-  text(workers: readonly Worker[]): Promise<string> {
+  text(workers: ReadonlyMap<Worker, Ask>): Promise<string> {
     this.#collecting ??= this.#collect(workers).finally(() => {
       this.#collecting = undefined
     })
@@ -36,40 +52,31 @@ export class MergedMetrics {
   }
 
   /**
-   * Takes the reply of a worker. Ignores a reply that is read after `retire`, which has counted the worker.
-   */
-  take(worker: Worker, metrics: ProcessMetrics): void {
-    if (this.#retired.has(worker)) return
-    this.#last.set(worker, metrics)
-    this.#awaited.get(worker)?.()
-  }
-
-  /**
    * Keeps the counters of an exited worker. Not those with another aggregator than the sum: they are values
    * read from Redis, which the other processes report.
    */
   retire(worker: Worker): void {
-    this.#retired.add(worker)
     const counted = (this.#last.get(worker) ?? []).filter(
       ({ type, aggregator }) =>
         ['counter', 'histogram'].includes(String(type)) && aggregator === 'sum',
     )
-    this.#exited = [...this.#exited, ...counted]
+    this.#exited.push(...counted)
     this.#last.delete(worker)
-    this.#awaited.get(worker)?.()
   }
 
-  async #collect(workers: readonly Worker[]): Promise<string> {
-    const replies = workers.map((worker) => {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.#awaited.set(worker, resolve)
-      worker.send({ kind: 'collect' } satisfies ToWorker, (error) => error && resolve())
-      return promise
+  async #collect(workers: ReadonlyMap<Worker, Ask>): Promise<string> {
+    const replies = [...workers].map(async ([worker, ask]) => {
+      const metrics = (await ask('collect')) as ProcessMetrics
+      if (workers.has(worker)) this.#last.set(worker, metrics) // else it was retired meanwhile
     })
-    await settlesWithin(Promise.all(replies), REPLY_TIMEOUT_MS)
-    this.#awaited.clear()
-    this.#exited = await AggregatorRegistry.aggregate([this.#exited]).getMetricsAsJSON()
-    const all = [await this.#own(), this.#exited, ...this.#last.values()]
-    return await AggregatorRegistry.aggregate(all).metrics()
+    await settlesWithin(Promise.allSettled(replies), REPLY_TIMEOUT_MS)
+    const exited = AggregatorRegistry.aggregate([this.#exited.splice(0)])
+    this.#exited.push(...(await exited.getMetricsAsJSON()))
+    const own = await this.#own.getMetricsAsJSON()
+    return await AggregatorRegistry.aggregate([
+      own.filter(({ name }) => OWN.test(name)),
+      this.#exited,
+      ...this.#last.values(),
+    ]).metrics()
   }
 }
