@@ -168,8 +168,14 @@ test('the load service prints its table and writes its results to the volume', a
   expect(printed).toMatch(/^variant +requests\/s/m)
   expect(printed).toContain('All samples are in /results/http.json')
   const json = await stack.compose([
-    ...['run', '--rm', '-T', '--no-deps', '--entrypoint', 'cat'],
-    ...['load', '/results/http.json'],
+    'run',
+    '--rm',
+    '-T',
+    '--no-deps',
+    '--entrypoint',
+    'cat',
+    'load',
+    '/results/http.json',
   ])
   const { software, samples } = JSON.parse(json)
   expect(software.Stack).toBe('--url')

@@ -49,7 +49,10 @@ function responseOf(status: number, kinds: readonly ErrorKind[]): OpenAPIV3_1.Re
   const schema: OpenAPIV3_1.SchemaObject = {
     type: 'object',
     required: [
-      ...['statusCode', 'code', 'error', 'message'],
+      'statusCode',
+      'code',
+      'error',
+      'message',
       ...(status >= 500 ? Object.keys(flags) : []),
     ],
     additionalProperties: false,

@@ -107,7 +107,11 @@ test('a node down: degraded, and one log line names it; all nodes down: not read
     return { ...((await answer.json()) as object), statusCode: answer.status }
   }
   await expect.poll(readiness).toEqual({
-    ...{ statusCode: 200, status: 'degraded', strategy: 'batch', nodes: 3, unavailable: 1 },
+    statusCode: 200,
+    status: 'degraded',
+    strategy: 'batch',
+    nodes: 3,
+    unavailable: 1,
   })
   const name = `127.0.0.1:${lost?.port}`
   await expect.poll(() => upOf(url)).toEqual({ ...allUp(), [name]: 0 })
@@ -204,8 +208,11 @@ test('the user of users.acl has the permissions for a slot migration, with every
   const keys = partitionedKeys()
   for (const strategy of ['batch', 'sequential', 'naive', 'naive-lean'] as const) {
     const store = createSessionStore({
-      ...{ cluster: { nodes: nodes(), username: 'api', password }, strategy },
-      ...{ tokens: { secrets: [secret] }, janitor: 'elsewhere', deadlineMs: 30_000 },
+      cluster: { nodes: nodes(), username: 'api', password },
+      strategy,
+      tokens: { secrets: [secret] },
+      janitor: 'elsewhere',
+      deadlineMs: 30_000,
     })
     onTestFinished(() => store.close())
     await store.ready()

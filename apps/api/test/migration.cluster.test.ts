@@ -24,7 +24,9 @@ test.each(['batch', 'naive'])(
   async (STRATEGY) => {
     const old = await redisForThisTest()
     const { api, url } = await apiProcessForThisTest({
-      ...{ REDIS_URL: `unix://${old.socket}`, STRATEGY, REDIS_INFO_INTERVAL_SECONDS: '1' },
+      REDIS_URL: `unix://${old.socket}`,
+      STRATEGY,
+      REDIS_INFO_INTERVAL_SECONDS: '1',
       ...{
         REDIS_MIGRATE_TO: `redis+cluster://${nodes().join()}`,
         REDIS_MIGRATE_HOME: 'target',
@@ -46,7 +48,8 @@ test.each(['batch', 'naive'])(
     for (const node of [...targets, old.socket]) expect(api.lastLines.join('\n')).toContain(node)
 
     const login = await fetch(`${url}/login`, {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ user: 'ada' }),
     })
     const { token } = (await login.json()) as { token: string }

@@ -48,7 +48,10 @@ async function sourceStore(): Promise<SessionStore> {
 /** Store on the cluster, as after the migration. */
 async function targetStore(): Promise<SessionStore> {
   const store = createSessionStore({
-    ...{ cluster: { nodes: nodes().split(',') }, tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
+    cluster: { nodes: nodes().split(',') },
+    tokens,
+    janitor: 'elsewhere',
+    deadlineMs: 20_000,
   })
   onTestFinished(() => store.close())
   await store.ready()
@@ -199,10 +202,7 @@ test('the command and the API refuse another number of partitions than the data 
 
 test('SIGTERM stops the command after the step in progress', async () => {
   await logins(await sourceStore(), 100)
-  const { child, ended } = start([
-    ...fromTo(),
-    ...['--offline', '--rate', '10', '--batch-size', '1'],
-  ])
+  const { child, ended } = start([...fromTo(), '--offline', '--rate', '10', '--batch-size', '1'])
   await expect.poll(() => source.redis.hlen('login:')).toBeLessThan(100)
   child.kill('SIGTERM')
   expect(await ended).toMatchObject({

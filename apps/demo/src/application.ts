@@ -4,14 +4,12 @@ import { demoRoutes } from './routes/demo.ts'
 import { pageRoutes } from './routes/page.ts'
 import { reportRoutes } from './routes/report.ts'
 import { type RiskOptions, riskPlugin } from './shop/risk.ts'
-import { isSaleMethod, type SaleMethodName, saleMethodNames } from './shop/sale-methods.ts'
 import { shopRoutes } from './shop/shop.ts'
 
 export interface DemoOptions extends Pick<RiskOptions, 'cacheEntries' | 'writeEveryMs'> {
-  /** Address of Redis, for further connections: of the risk cache, and of `optimistic` sales. */
+  /** Address of Redis, for the connection of the risk cache. */
   redis: RedisLocation
   deadlineMs: number
-  saleMethod: SaleMethodName
   /** Unix socket of the demo service; empty: no race. */
   demoSocket: string
   /** HTML file that `/report` serves; empty: none. */
@@ -20,7 +18,7 @@ export interface DemoOptions extends Pick<RiskOptions, 'cacheEntries' | 'writeEv
 
 /** The demo page, its routes and the shop, as an application for `serve()`. */
 export function demoApplication(options: DemoOptions): Omit<Application, 'authenticator'> {
-  const { redis, deadlineMs, saleMethod, demoSocket, reportFile } = options
+  const { redis, demoSocket, reportFile } = options
   const topology = redis.cluster ? 'cluster' : redis.sentinel ? 'sentinel' : 'single'
   return {
     errors: [noRace, raceRunning, serviceFailed, soldOut],
@@ -33,9 +31,7 @@ export function demoApplication(options: DemoOptions): Omit<Application, 'authen
       await app.register(reportRoutes, { file: reportFile })
       await app.register(pageRoutes)
     },
-    async routes(app) {
-      await app.register(shopRoutes, { ...redis, deadlineMs, method: saleMethod })
-    },
+    routes: shopRoutes,
   }
 }
 
@@ -43,27 +39,20 @@ export function demoApplication(options: DemoOptions): Omit<Application, 'authen
 const CACHE_ENTRIES = 10_000
 
 /**
- * Reads the options from the settings of the API, and from `SALE_METHOD`, `DEMO_SOCKET` and `REPORT_FILE`.
+ * Reads the options from the settings of the API, and from `DEMO_SOCKET` and `REPORT_FILE`.
  *
  * @throws Error that names the invalid setting.
  */
 export function demoOptions(environment: NodeJS.ProcessEnv = process.env): DemoOptions {
   const config = loadConfig(environment)
-  const { SALE_METHOD: saleMethod = 'script', DEMO_SOCKET = '', REPORT_FILE = '' } = environment
-  if (!isSaleMethod(saleMethod)) {
-    throw new Error(`SALE_METHOD must be one of ${saleMethodNames.join(', ')}`)
-  }
+  const { DEMO_SOCKET = '', REPORT_FILE = '' } = environment
   const redis = redisLocation(config)
-  if (redis.cluster && saleMethod === 'optimistic') {
-    throw new Error('SALE_METHOD=optimistic does not support a cluster; use script')
-  }
   // The naive strategies keep no connection open. On a cluster each primary reports changes of its own keys only.
   const hasCache = !config.STRATEGY.startsWith('naive') && !redis.cluster
   return {
     redis,
     deadlineMs: config.REDIS_DEADLINE_MS,
     cacheEntries: hasCache ? CACHE_ENTRIES : 0,
-    saleMethod,
     demoSocket: DEMO_SOCKET,
     reportFile: REPORT_FILE,
   }

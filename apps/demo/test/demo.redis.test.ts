@@ -23,7 +23,10 @@ async function demoService() {
   const socket = join(await temporaryFolder(), 'demo.sock')
   const url = unixUrl(server.socket)
   const service = await openDemoService({
-    ...{ socket, redis: { url }, monitorUrls: [url], sessionSecret: newSecret() },
+    socket,
+    redis: { url },
+    monitorUrls: [url],
+    sessionSecret: newSecret(),
     limits: { ...raceLimits, rounds: 1, turnSeconds: 0.3 },
   })
   onTestFinished(() => service.close())
@@ -66,7 +69,9 @@ describe('with a demo service', () => {
     expect([started.statusCode, started.json()]).toEqual([202, { id: expect.any(String) }])
     const second = await start()
     expect(second.json()).toMatchObject({
-      ...{ statusCode: 409, code: 'DEMO_RACE_RUNNING', error: 'Conflict' },
+      statusCode: 409,
+      code: 'DEMO_RACE_RUNNING',
+      error: 'Conflict',
       message: expect.stringContaining('A race is running'),
     })
     await expect.poll(text).toMatch(/event: done\ndata: .*"sentence"/)
@@ -101,7 +106,8 @@ describe('with a demo service', () => {
     const app = await demoForThisTest(server.socket, { demoSocket: socket })
     const answer = await app.inject({ method: 'POST', url: '/demo/race', payload })
     expect(answer.json()).toMatchObject({
-      ...{ statusCode: 400, code: 'API_BAD_REQUEST' },
+      statusCode: 400,
+      code: 'API_BAD_REQUEST',
       message: expect.stringContaining(message),
     })
   })

@@ -33,7 +33,10 @@ test.each([
 
 test('counts use the singular or plural of their noun', () => {
   expect([0, 1, 2, 1_204].map((count) => counted(count, 'view'))).toEqual([
-    ...['no views', '1 view', '2 views', '1,204 views'],
+    'no views',
+    '1 view',
+    '2 views',
+    '1,204 views',
   ])
 })
 

@@ -80,8 +80,13 @@ test('a race from its start to its end', () => {
 
   state = [turn(1, 2, 1_100), sample(0, 2, 250, 190), turn(0, 2, 201)].reduce(after, state)
   expect(laneOf(state, 0).totals).toEqual({
-    ...{ requests: 301, errors: 2, connectionsOpened: 4, roundTrips: 6 },
-    ...{ commands: 8, redisCpuUs: 10, apiCpuUs: 12 },
+    requests: 301,
+    errors: 2,
+    connectionsOpened: 4,
+    roundTrips: 6,
+    commands: 8,
+    redisCpuUs: 10,
+    apiCpuUs: 12,
   })
 
   state = after(state, { name: 'done', data: done })

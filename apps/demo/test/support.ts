@@ -20,7 +20,6 @@ export const optionsOn = (url: string): DemoOptions => ({
   deadlineMs: 30_000,
   cacheEntries: 100,
   writeEveryMs: 10,
-  saleMethod: 'script',
   demoSocket: '',
   reportFile: '',
 })

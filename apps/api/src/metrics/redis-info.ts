@@ -3,8 +3,14 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** Sections of INFO to read: only those whose cost does not grow with clients or keys. */
 export const INFO_SECTIONS = [
-  ...['clients', 'memory', 'persistence', 'stats', 'replication'],
-  ...['cpu', 'commandstats', 'keyspace'],
+  'clients',
+  'memory',
+  'persistence',
+  'stats',
+  'replication',
+  'cpu',
+  'commandstats',
+  'keyspace',
 ]
 
 /** The fields of a reply to INFO. */

@@ -71,8 +71,13 @@ export function after(state, { name, data }) {
 }
 
 const totals = /** @type {const} */ ([
-  ...['requests', 'errors', 'connectionsOpened', 'roundTrips'],
-  ...['commands', 'redisCpuUs', 'apiCpuUs'],
+  'requests',
+  'errors',
+  'connectionsOpened',
+  'roundTrips',
+  'commands',
+  'redisCpuUs',
+  'apiCpuUs',
 ])
 
 /**

@@ -13,8 +13,18 @@ const POPULAR_SHOWN = 8
 const RECENT_SHOWN = 12
 
 export const ITEMS = [
-  ...['teapot', 'lamp', 'chair', 'plant', 'clock', 'camera'],
-  ...['headphones', 'backpack', 'book', 'globe', 'guitar', 'kite'],
+  'teapot',
+  'lamp',
+  'chair',
+  'plant',
+  'clock',
+  'camera',
+  'headphones',
+  'backpack',
+  'book',
+  'globe',
+  'guitar',
+  'kite',
 ]
 
 /** Last known views by item. @type {Map<string, number>} */

@@ -6,7 +6,6 @@ import { monitorAll } from '@onetrip/stack/redis-monitors.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import type { Done, RaceLimits, Started } from '../events.ts'
 import type { RaceFeed } from './feed.ts'
-import { startGenerator } from './generator-process.ts'
 import { Lanes } from './lanes.ts'
 import { runRounds, warmUp } from './rounds.ts'
 import { withSessions } from './sessions.ts'
@@ -101,11 +100,9 @@ export class RaceTrack {
     }
     return await this.#lanes.use(started, { signal, starting }, async (lanes, areNew) => {
       for (const { api } of lanes) void api.exited.then(async () => fail(await endOf(api)))
-      const generator = await startGenerator(signal)
-      undo.defer(() => generator.stop())
       const sessions = { redis, secret, count: started.connections }
       return await withSessions(sessions, async (tokens) => {
-        const course = { started, lanes, tokens, generator, monitor, publish, signal }
+        const course = { started, lanes, tokens, monitor, publish, signal }
         if (areNew) await warmUp(course, WARM_UP_SECONDS)
         return await runRounds(course)
       })

@@ -1,3 +1,4 @@
+import { saturateByAutocannon } from '@onetrip/stack/measure/autocannon.ts'
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { summaryOf as latencySummary, together } from '@onetrip/stack/measure/latencies.ts'
 import {
@@ -6,13 +7,15 @@ import {
   shareElsewhere,
 } from '@onetrip/stack/measure/machine-cpu.ts'
 import { type Usage, usageDuring } from '@onetrip/stack/measure/usage.ts'
+import { workload } from '@onetrip/stack/measure/workload.ts'
 import type { Monitor } from '@onetrip/stack/redis-monitors.ts'
 import { unlessAborted } from '@onetrip/stack/until.ts'
 import type { Done, Pair, RaceEvent, Started, Turn } from '../events.ts'
-import type { Generator, GeneratorResult } from './generator-process.ts'
 import type { Lane } from './lanes.ts'
 import { raceItems } from './sessions.ts'
 import { summaryOf } from './summary.ts'
+
+type GeneratorResult = Awaited<ReturnType<typeof saturateByAutocannon>>
 
 /** Fewer than `load` prepares, because the page shows nothing during the preparation. */
 const PREPARED = 5_000
@@ -23,7 +26,6 @@ export interface Course {
   lanes: Pair<Lane>
   /** Tokens of sessions that the lanes accept. */
   tokens: readonly string[]
-  generator: Generator
   monitor: Monitor
   publish(event: RaceEvent): void
   /** Ends the race early: all functions here reject with its reason. */
@@ -40,12 +42,19 @@ interface Measured {
 
 /** Runs load on a lane at full speed. */
 async function load(course: Course, lane: 0 | 1, round: number, seconds: number) {
-  const { generator, lanes, tokens, publish, signal, started } = course
+  const { lanes, tokens, publish, signal, started } = course
   const { connections } = started
   const { url } = lanes[lane]
-  const workload = { ...raceItems, tokens, connections, seed: round + 1, prepared: PREPARED }
-  const run = generator.run({ ...workload, url, seconds }, (sample) => {
-    if (round > 0) publish({ name: 'sample', data: { lane, round, ...sample } })
+  const run = saturateByAutocannon({
+    url,
+    seconds,
+    owned: false,
+    calls: workload({ ...raceItems, tokens, connections, seed: round + 1, prepared: PREPARED }),
+    signal,
+    finish: true,
+    onSample(sample) {
+      if (round > 0) publish({ name: 'sample', data: { lane, round, ...sample } })
+    },
   })
   return await unlessAborted(signal, run)
 }
@@ -91,7 +100,9 @@ function turnOf(
   usage: Usage,
 ): Turn {
   return {
-    ...{ lane, round, seconds },
+    lane,
+    round,
+    seconds,
     requests: ok,
     requestsPerSecond: ok / seconds,
     p50Ms: latency.p50,

@@ -29,7 +29,9 @@ export async function withSessions<Result>(
   const keys = 'url' in redis ? articleKeys : partitionedKeys(partitions)
   const store = createSessionStore({
     ...(await locationOf(redis)),
-    ...{ keys, tokens: { secrets: [secret] }, janitor: 'elsewhere' },
+    keys,
+    tokens: { secrets: [secret] },
+    janitor: 'elsewhere',
   })
   try {
     await store.ready(5_000).catch((error: unknown) => {

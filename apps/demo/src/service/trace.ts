@@ -49,7 +49,8 @@ export function exchangesOf(
       answeredAt = Number.POSITIVE_INFINITY
     } else if (kind === 'receive') answeredAt = Math.min(answeredAt, one.untilMs)
     exchanges.push({
-      ...{ kind, atUs: micros(one.atMs) },
+      kind,
+      atUs: micros(one.atMs),
       ...part,
       ...(one.data && { roundTrip: roundTrips }),
     })

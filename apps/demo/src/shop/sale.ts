@@ -1,13 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@onetrip/api'
-import { type Reply, repeatable, type SessionStore, type Update } from '@onetrip/session-store'
+import { type Reply, repeatable, type Update } from '@onetrip/session-store'
 import { Counter } from 'prom-client'
 import { soldOut } from '../errors.ts'
 import { shopKeys } from './keys.ts'
 import { ItemParams, Purchase, Stock, StockBody } from './schemas.ts'
 
-// The flash sale: a limited stock, one piece per buyer. This file sells with a script. sale-methods.ts has
-// alternatives for comparison.
+// The flash sale: a limited stock, one piece per buyer, sold by a script.
 
 /** Duration of a sale after its stock was last set; then its key expires. */
 const SALE_SECONDS = 86_400
@@ -24,10 +23,7 @@ interface Bought {
   isNew: boolean
 }
 
-export type Outcome = Bought | 'sold out' | 'not on sale'
-
-/** Sells one piece of the item to the user; at most one per user. */
-export type Buy = (item: string, user: string) => Promise<Outcome>
+type Outcome = Bought | 'sold out' | 'not on sale'
 
 /**
  * KEYS: sale. ARGV: user, time. Returns the time of the user's purchase (or nil), pieces left, and 1 if sold
@@ -45,7 +41,7 @@ return { ARGV[2], redis.call('HINCRBY', KEYS[1], '${LEFT}', -1), 1 }`
  * Sells a piece in one round trip. Never oversells; a buyer gets at most one. Idempotent: a retry returns the
  * first purchase. Keys: sale.
  */
-function buy(item: string, user: string, now: number): Update<Outcome> {
+export function buy(item: string, user: string, now: number): Update<Outcome> {
   return {
     commands: [['EVAL', BUY, 1, shopKeys.sale(item), user, now]],
     readOnly: false,
@@ -57,14 +53,6 @@ function buy(item: string, user: string, now: number): Update<Outcome> {
     },
   }
 }
-
-/** The default method: `buy`. It marks its errors as safe to retry. */
-export const buyByScript =
-  ({ run }: Pick<SessionStore, 'run'>): Buy =>
-  (item, user) =>
-    run(buy(item, user, Date.now())).catch((error: unknown) => {
-      throw repeatable(error)
-    })
 
 interface Sale {
   left: number
@@ -108,11 +96,7 @@ function readStock(item: string): Update<Sale | undefined> {
   }
 }
 
-interface SaleOptions {
-  buy: Buy
-}
-
-export const saleRoutes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { buy }) => {
+export const saleRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { store } = app
   const tags = ['shop']
   const notOnSale = () => new ApiError('API_NOT_FOUND', 'this item is not on sale')
@@ -179,7 +163,9 @@ export const saleRoutes: FastifyPluginAsyncTypebox<SaleOptions> = async (app, { 
     },
     async (request) => {
       const { item } = request.params
-      const outcome = await buy(item, request.user)
+      const outcome = await store.run(buy(item, request.user, Date.now())).catch((error) => {
+        throw repeatable(error)
+      })
       if (outcome === 'not on sale') throw notOnSale()
       if (outcome === 'sold out') {
         purchases.inc({ result: 'sold_out' })

@@ -23,7 +23,10 @@ export async function demoOn(
   const url = given ?? unixUrl(redis)
   const redisUrl = password ? url.replace('://', `://default:${password}@localhost`) : url
   const service = await openDemoService({
-    ...{ socket, limits: { ...limits, rounds }, redis: { url: redisUrl }, monitorUrls: [redisUrl] },
+    socket,
+    limits: { ...limits, rounds },
+    redis: { url: redisUrl },
+    monitorUrls: [redisUrl],
     sessionSecret: newSecret(),
   })
   onTestFinished(() => service.close())

@@ -3,14 +3,28 @@ import type { Pair, Started, Turn } from '../../src/events.ts'
 import { summaryOf } from '../../src/service/summary.ts'
 
 const started: Started = {
-  ...{ id: 'x', lanes: ['naive', 'batch'], connections: 64, distanceMs: 0 },
-  ...{ rounds: 3, turnSeconds: 1 },
+  id: 'x',
+  lanes: ['naive', 'batch'],
+  connections: 64,
+  distanceMs: 0,
+  rounds: 3,
+  turnSeconds: 1,
 }
 
 const turn = (lane: 0 | 1, round: number, requests: number, errors = 0): Turn => ({
-  ...{ lane, round, seconds: 1, requests, requestsPerSecond: requests, errors },
-  ...{ p50Ms: 1, p99Ms: 2, connectionsOpened: 1, roundTrips: 2, commands: 3 },
-  ...{ redisCpuUs: 4, apiCpuUs: 5 },
+  lane,
+  round,
+  seconds: 1,
+  requests,
+  requestsPerSecond: requests,
+  errors,
+  p50Ms: 1,
+  p99Ms: 2,
+  connectionsOpened: 1,
+  roundTrips: 2,
+  commands: 3,
+  redisCpuUs: 4,
+  apiCpuUs: 5,
 })
 
 const three = (naive: readonly number[], batch: readonly number[]) => [

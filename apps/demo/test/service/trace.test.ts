@@ -3,7 +3,10 @@ import { expect, test } from 'vitest'
 import { exchangesOf } from '../../src/service/trace.ts'
 
 const part = (kind: Traffic['kind'], atMs: number, untilMs: number, text?: string): Traffic => ({
-  ...{ kind, connection: 1, atMs, untilMs },
+  kind,
+  connection: 1,
+  atMs,
+  untilMs,
   ...(text !== undefined && { data: Buffer.from(text) }),
 })
 const ping = '*1\r\n$4\r\nPING\r\n'
@@ -34,7 +37,11 @@ test('a round trip begins after a reply has arrived', () => {
     ['close', undefined],
   ])
   expect(exchanges[1]).toEqual({
-    ...{ kind: 'send', atUs: 4_000, untilUs: 5_000, roundTrip: 1, bytes: ping.length },
+    kind: 'send',
+    atUs: 4_000,
+    untilUs: 5_000,
+    roundTrip: 1,
+    bytes: ping.length,
     lines: ['PING'],
   })
 })

@@ -7,7 +7,9 @@ test('shows the view with the median time, not one that the machine delayed', ()
     (endUs): Wire => ({
       strategy: 'batch',
       http: { startUs: 0, endUs },
-      ...{ connections: 0, roundTrips: 1, exchanges: [] },
+      connections: 0,
+      roundTrips: 1,
+      exchanges: [],
     }),
   )
   expect(medianOf(wires)).toBe(wires[4])

@@ -21,7 +21,10 @@ test.each<StrategyName>(['sequential', 'pipeline', 'batch'])(
     const client = createCluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
     onTestFinished(() => client.disconnect())
     const store = createSessionStore({
-      ...{ client, strategy, keys: partitionedKeys(), tokens: { secrets: [secret] } },
+      client,
+      strategy,
+      keys: partitionedKeys(),
+      tokens: { secrets: [secret] },
       janitor: 'elsewhere',
       deadlineMs: 30_000,
     })
