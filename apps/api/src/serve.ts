@@ -99,13 +99,9 @@ async function serveFromThisProcess(
     app.log.warn({ reason: message }, 'traces cannot be exported'),
   )
   const app = await buildApp({
+    ...application,
     store,
     authenticator,
-    routes: application.routes,
-    publicRoutes: application.publicRoutes,
-    plugins: application.plugins,
-    onLogin: application.onLogin,
-    errors: application.errors,
     transport: transportOf(home),
     topology: topologyOf(home),
     settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },

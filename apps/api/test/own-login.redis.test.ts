@@ -8,6 +8,7 @@ import { isAlive } from '@onetrip/stack/processes.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
+import { ApiError, type ErrorKind } from '../src/errors.ts'
 import { failedStart } from './api-process.ts'
 import { clusterForThisTest, connection, metric, WORKERS } from './cluster.ts'
 import { appForThisTest, bearer } from './support.ts'
@@ -104,6 +105,55 @@ test('serve() takes settings from the caller', async () => {
   )
   const { code, stderr } = await failedStart({ REDIS_URL: `unix://${redis.socket}` }, entry)
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('after 0.3 s') })
+})
+
+test('an error of the function passed to serve() is reported', async () => {
+  const entry = join(await temporaryFolder(), 'entry.ts')
+  const index = new URL('../src/index.ts', import.meta.url)
+  await writeFile(
+    entry,
+    `import { serve } from '${index}'
+    await serve(() => { throw new Error('no database') })`,
+  )
+  expect(await failedStart({}, entry)).toEqual({
+    code: 1,
+    stderr: 'The API cannot start: no database\n',
+  })
+})
+
+test('plugins, onLogin and errors of the application', async () => {
+  const soldOut: ErrorKind = {
+    code: 'SHOP_SOLD_OUT',
+    statusCode: 409,
+    retrySafe: false,
+    mayHaveWritten: false,
+    meaning: 'sold out',
+  }
+  const loggedIn: string[] = []
+  const app = await appForThisTest(redis.socket, {
+    errors: [soldOut],
+    onLogin: (_request, user) => void loggedIn.push(user),
+    async plugins(own) {
+      own.addHook('onSend', async (_request, reply) => void reply.header('x-shop', 'open'))
+    },
+    async publicRoutes(own) {
+      own.post('/purchases', async () => {
+        throw new ApiError(soldOut)
+      })
+    },
+  })
+  const login = await app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' } })
+  expect(login.headers['x-shop']).toBe('open')
+  expect(loggedIn).toEqual(['ada'])
+  const answer = await app.inject({ method: 'POST', url: '/purchases', payload: {} })
+  expect(answer.json()).toEqual({
+    statusCode: 409,
+    code: 'SHOP_SOLD_OUT',
+    error: 'Conflict',
+    message: 'sold out',
+  })
+  const { components } = (await app.inject('/openapi.json')).json()
+  expect(JSON.stringify(components.responses.Conflict)).toContain('SHOP_SOLD_OUT')
 })
 
 test('no handler of the application runs without a session or for a cross-site request', async () => {
