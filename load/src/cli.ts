@@ -4,7 +4,6 @@ import { relayCommand, runRelay } from '@onetrip/stack/relay.ts'
 import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { allCommand } from './all.ts'
-import { capacityCommand } from './capacity/capacity.ts'
 import { experimentCommand } from './command.ts'
 import { commandLineOf } from './command-line.ts'
 import { compareCommand } from './comparing/compare.ts'
@@ -42,7 +41,6 @@ program
   .addCommand(reportCommand())
   .addCommand(documentCommand())
   .commandsGroup('Tools:')
-  .addCommand(capacityCommand(invocation))
   .addCommand(doctorCommand(invocation))
   .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
   .addHelpText(

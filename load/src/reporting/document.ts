@@ -4,8 +4,6 @@ import { repository } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import { readMeasurements, sources } from '../capacity/measurements.ts'
-import { documented } from '../capacity/tables.ts'
 import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import type { Table } from '../experiment/section.ts'
@@ -19,7 +17,7 @@ export const published = join(repository, 'load/results')
 // A mark in a document, with the table or list below it. A mark can select rows (by their first cell) and columns
 // (by the beginning of their head) of a table: `table 1: naive, batch; p50 ms, errors`.
 const marks =
-  /^<!-- (\S+\.json|capacity(?: check)?), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
+  /^<!-- (\S+\.json), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
 
 /** `npm run load -- document [FILE...]`: updates the figures in documents from load/results. */
 export function documentCommand(): Command {
@@ -44,14 +42,8 @@ export async function markedDocuments(): Promise<string[]> {
 
 /** The names of the results that the marks of a text need. */
 export function marksIn(text: string): string[] {
-  const names = [...text.matchAll(marks)].map(([, name = '']) => name)
-  return [
-    ...new Set(names.flatMap((name) => (name.endsWith('.json') ? name : Object.keys(sources)))),
-  ]
+  return [...new Set([...text.matchAll(marks)].map(([, name = '']) => name))]
 }
-
-// In a mark, the names of the output of `npm run capacity`, and of its `--check`.
-const [CAPACITY, CHECK] = ['capacity', 'capacity check']
 
 /** @throws Problem when a result or table is missing. Then the document is unchanged. */
 async function fill(path: string): Promise<void> {
@@ -76,23 +68,16 @@ export async function withFigures(text: string, folder = published): Promise<str
     throw new Problem('It has no mark such as <!-- http.json, table 1 -->.')
   }
   const results = await Promise.all(names.map((name) => readResult(join(folder, name))))
-  const parts = new Map<string, Content>(results.map((saved) => [saved.name, partOf(saved)]))
-  if (text.includes(`<!-- ${CAPACITY}`)) {
-    const { tables, claims, accuracy } = documented(await readMeasurements(folder))
-    parts.set(CAPACITY, { claims, notes: [], sections: [{ title: CAPACITY, tables }] })
-    parts.set(CHECK, { claims: accuracy, notes: [], sections: [] })
-  }
+  const parts = new Map(results.map((saved) => [saved.name, partOf(saved)]))
   const replaced = text.replaceAll(marks, (_, name: string, table?: string, list?: string) => {
     const what = table ?? list ?? ''
-    return `<!-- ${name}, ${what} -->\n\n${content(parts.get(name) as Content, name, what)}\n\n`
+    return `<!-- ${name}, ${what} -->\n\n${content(parts.get(name) as Part, name, what)}\n\n`
   })
   return replaced.replace(/\n+$/, '\n')
 }
 
-type Content = Pick<Part, 'claims' | 'notes' | 'sections'> & Partial<Pick<Part, 'facts' | 'result'>>
-
-function content(part: Content, name: string, what: string): string {
-  if (what === 'provenance' && part.result) return `- ${provenanceText(part.facts, part.result)}`
+function content(part: Part, name: string, what: string): string {
+  if (what === 'provenance') return `- ${provenanceText(part.facts, part.result)}`
   if (what === 'claims') {
     return [...part.claims, ...part.notes].map((line) => `- ${plain(line)}`).join('\n')
   }
@@ -120,7 +105,7 @@ function selected(table: Table, selection: string, name: string): Table {
 }
 
 /** Date, command, machine and Redis in one line. */
-function provenanceText(facts: Part['facts'] = [], result: Result): string {
+function provenanceText(facts: Part['facts'], result: Result): string {
   const { date, command, elsewhere } = result
   const when = `${date.slice(0, 10)}, ${date.slice(11, 16)} UTC`
   const { Machine = '-', Redis = '-' } = Object.fromEntries(facts)

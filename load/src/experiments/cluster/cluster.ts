@@ -20,7 +20,7 @@ interface ClusterOptions {
 type Bench = Map<number, { views: Views; nodes: Watched[] }>
 
 /** The factor `nodes` of a single Redis without a cluster. */
-export const NO_CLUSTER = 0
+const NO_CLUSTER = 0
 const nodesText = (count: string | number) => (count === NO_CLUSTER ? 'no cluster' : String(count))
 
 /** CPU time and network traffic of a page view on a Redis Cluster, by number of nodes. */

@@ -39,7 +39,7 @@ has data. The result is the growth of used_memory.
 The small data sets show the memory of a session, of an item that it viewed, of a byte of its data, and of the
 count of an item (by one session that viewed very many items). A cluster also needs about 2 kB for each slot that
 has keys; two small data sets without views separate this from the memory of sessions. The large data sets show
-whether the figures hold for more sessions (npm run capacity -- --check).
+whether the figures hold for more sessions.
 
 Session ids have 32 characters, names of users about 10, names of items about 13.
 
