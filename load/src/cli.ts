@@ -3,12 +3,11 @@ import { describeError } from '@onetrip/stack/problem.ts'
 import { relayCommand, runRelay } from '@onetrip/stack/relay.ts'
 import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import { allCommand } from './all.ts'
 import { experimentCommand } from './command.ts'
 import { commandLineOf } from './command-line.ts'
-import { compareCommand } from './comparing/compare.ts'
 import { doctorCommand } from './doctor/doctor.ts'
 import { experiments } from './experiments.ts'
+import { compareCommand } from './reporting/compare.ts'
 import { documentCommand } from './reporting/document.ts'
 import { reportCommand } from './reporting/outputs.ts'
 
@@ -34,8 +33,6 @@ for (const experiment of experiments) {
 }
 
 program
-  .commandsGroup('All experiments:')
-  .addCommand(allCommand(invocation))
   .commandsGroup('Results:')
   .addCommand(compareCommand())
   .addCommand(reportCommand())
@@ -51,9 +48,8 @@ Ctrl-C ends a command early; a second Ctrl-C kills it.
 
 Examples:
   npm run load                                      naive and batch side by side, in about a minute
-  npm run load -- --quick --compare before.json     find regressions since an earlier result
+  npm run load -- compare before.json after.json    regressions between two results
   npm run load -- latency --quick                   latency at fixed rates
-  npm run load -- all --quick --html report.html    a short run of most experiments, as one page
   npm run load -- short-connections --quick         CPU time of a short connection in Redis`,
   )
 

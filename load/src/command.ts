@@ -1,17 +1,10 @@
 import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
-import {
-  printComparison,
-  REGRESSION,
-  requireComparable,
-  toleranceOption,
-} from './comparing/compare.ts'
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
 import { Rows } from './experiment/rows.ts'
 import { judgeThresholds, parseThreshold, type Threshold } from './experiment/thresholds.ts'
-import { readResults, type SavedResult } from './reporting/files.ts'
+import { REGRESSION } from './reporting/compare.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
 import { partOf } from './reporting/part.ts'
 import { resultText } from './reporting/terminal.ts'
@@ -27,8 +20,6 @@ export interface Invocation {
 interface Flags extends OutputFlags {
   quick?: boolean
   full?: boolean
-  compare?: string
-  tolerance: number
   threshold: readonly Threshold[]
 }
 
@@ -49,10 +40,7 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
   const quickText = `a short run: ${settingsText(quick)}`
   command.addOption(new Option('--quick', quickText).conflicts(full ? 'full' : []))
   if (full) command.addOption(new Option('--full', settingsText(full)))
-  addOutputs(command.optionsGroup('Results:'))
-    .option('--compare <file>', 'report regressions and improvements since this result')
-    .addOption(toleranceOption())
-    .addOption(thresholdOption(experiment))
+  addOutputs(command.optionsGroup('Results:')).addOption(thresholdOption(experiment))
   return command
     .addHelpText('after', `\n${experiment.about.trim()}\n\n${thresholdHelp(experiment)}`)
     .action(() => measure(experiment, command, invocation))
@@ -80,7 +68,7 @@ ${subject}. The operators are < <= > >= and =. A threshold is compared with the 
 over all rounds, in the unit of the metric (latencies in milliseconds, shares from 0 to 1). The metrics:
 ${names.replaceAll(/(.{1,105}(?:,|$))\s*/g, '  $1\n').trimEnd()}
 
-Exit codes: 0 success; 4 a threshold was crossed, or --compare found a regression; 1 failed; 130 interrupted.`
+Exit codes: 0 success; 4 a threshold was crossed; 1 failed; 130 interrupted.`
 }
 
 /** The settings of a preset, as on the command line: `--rounds 1 --duration 2`. */
@@ -97,8 +85,7 @@ export function optionsOf(experiment: Experiment, command: Command): object & Ro
     const source = command.getOptionValueSource(name) ?? 'default'
     if (source === 'default') command.setOptionValueWithSource(name, value, 'preset')
   }
-  const { quick, full, json, html, markdown, report, compare, tolerance, threshold, ...rest } =
-    command.opts<Flags & RoundOptions>()
+  const { quick, full, json, report, threshold, ...rest } = command.opts<Flags & RoundOptions>()
   const options = { ...rest, duration: rest.duration ?? 0 }
   return experiment.complete?.(options) ?? options
 }
@@ -110,30 +97,17 @@ async function measure(
 ): Promise<void> {
   const options = optionsOf(experiment, command)
   const flags = command.opts<Flags>()
-  const before = flags.compare === undefined ? null : await readOne(flags.compare, experiment)
-  if (before) requireComparable(before, options)
   const save = await prepareOutputs(flags)
-  const comparedWith = before?.result ?? null
   const { threshold: thresholds } = flags
-  const plan = { options, commandLine, interrupt, comparedWith, thresholds }
+  const plan = { options, commandLine, interrupt, thresholds }
   const { result, error } = await runExperiment(experiment, plan)
   const saved = { name: 'this run', experiment, result }
   try {
     print(resultText(partOf(saved)))
   } finally {
-    await save([saved])
+    await save(saved)
   }
   if (error !== null && !result.interrupted) throw error
   const judged = judgeThresholds(Rows.of(experiment, result.samples), thresholds)
   if (judged.some(({ isMet }) => !isMet)) process.exitCode = REGRESSION
-  if (!before) return
-  print()
-  if (printComparison(before, saved, flags.tolerance)) process.exitCode = REGRESSION
-}
-
-/** @param path of a file, or of a folder with results of several experiments. */
-async function readOne(path: string, experiment: Experiment): Promise<SavedResult> {
-  const found = (await readResults(path)).find((one) => one.experiment === experiment)
-  if (found) return found
-  throw new Problem(`${path} has no result of the experiment ${experiment.name}.`)
 }

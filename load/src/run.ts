@@ -23,7 +23,6 @@ export interface RunPlan {
   readonly options: object & RoundOptions
   readonly commandLine: string
   readonly interrupt: AbortSignal
-  readonly comparedWith: Result | null
   /** Kept in the result; the caller judges them. Default: none. */
   readonly thresholds?: readonly Threshold[]
 }
@@ -79,7 +78,7 @@ export async function runExperiment(
   return { result, error }
 }
 
-function contextOf({ interrupt, comparedWith }: RunPlan, undo: AsyncDisposableStack) {
+function contextOf({ interrupt }: RunPlan, undo: AsyncDisposableStack) {
   const broken = new AbortController()
   const signal = AbortSignal.any([interrupt, broken.signal])
   const fail = (reason: Error) => broken.abort(reason)
@@ -87,7 +86,6 @@ function contextOf({ interrupt, comparedWith }: RunPlan, undo: AsyncDisposableSt
   const servers: RedisServer[] = []
   const context: Context = {
     signal,
-    comparedWith,
     step,
     fail,
     describe(kind, facts) {
@@ -120,12 +118,6 @@ async function runCases(
   const cases = experiment.cases(bench, options)
   if (cases.length === 0)
     throw new Problem('These options select no case: there is nothing to measure.')
-  const before = Rows.of(experiment, context.comparedWith?.samples ?? [])
-  if (context.comparedWith && !cases.some((one) => before.find(one))) {
-    throw new Problem(
-      'The result of --compare has none of the cases of this run. Give the same options as for that result.',
-    )
-  }
   const samples = cases.map((one) => ({ case: one, round: 0, values: {} }))
   const planned = Rows.of(experiment, samples)
   for (const threshold of thresholds) {

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { RedisServer, RedisServerOptions } from '../drivers/redis/server.ts'
 import type { Result } from './result.ts'
 import type { Rows } from './rows.ts'
-import type { Headline, Section } from './section.ts'
+import type { Section } from './section.ts'
 import type { Case, Facts, Measured, Shape } from './shape.ts'
 
 /**
@@ -34,8 +34,6 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly quick: Partial<Options & RoundOptions>
   /** Defaults with `--full`. Default: the command has no `--full`. */
   readonly full?: Partial<Options & RoundOptions>
-  /** The total time by preset, in seconds, about; null if `all` skips the experiment. */
-  readonly seconds: Readonly<Record<Preset, number | null>>
   /** If given, the experiment runs in its own network namespace, if possible. Returns the builds that it needs. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
@@ -43,9 +41,6 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly thresholds?: readonly string[]
   /** Whether an interrupted run resolves with a valid, shorter sample. Default: no. */
   readonly endsEarly?: boolean
-
-  /** The options that must be equal in two results for a comparison. */
-  readonly loadOptions: readonly string[]
 
   /** Starts the programs that all cases need. `context.defer` and `startRedis` stop them at the end. */
   prepare(context: Context, options: Options & RoundOptions): Promise<Bench>
@@ -57,15 +52,10 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   /** The metrics in the progress line of a finished run. */
   readonly progress: readonly string[]
 
-  /** Tables and charts. The terminal prints the tables. */
   sections(rows: Rows, result: Result): readonly Section[]
   /** The result in sentences, the most important first. Values that are not a string are ignored. */
   claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
-  /** The top of the report. Default: the first claim. */
-  headline?(rows: Rows, result: Result): Headline | undefined
 }
-
-export type Preset = 'quick' | 'usual' | 'full'
 
 export interface RoundOptions {
   rounds: number
@@ -86,8 +76,6 @@ export interface Run<Options> {
 export interface Context {
   /** Aborted by Ctrl-C, and by `fail`. */
   readonly signal: AbortSignal
-  /** The result given by `--compare`. */
-  readonly comparedWith: Result | null
   /** Ends the measurement, for instance when a measured program has ended. */
   fail(reason: Error): void
   /** Registers clean-up, which always runs at the end, in reverse order. */
@@ -96,6 +84,6 @@ export interface Context {
   startRedis(options: RedisServerOptions): Promise<RedisServer>
   /** Shows `text` during a part of the preparation. */
   step<T>(text: string, work: () => Promise<T>): Promise<T>
-  /** Prints facts and saves them in the result. Results that differ in `load` are not compared. */
+  /** Prints facts and saves them in the result. */
   describe(kind: 'load' | 'software', facts: Facts): void
 }

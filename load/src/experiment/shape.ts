@@ -31,17 +31,12 @@ export interface Metric {
   readonly name: string
   /** The head of its column, with the unit: `CPU µs /request`. */
   readonly label: string
-  /** The title of a chart's value axis. Default: the label. */
-  readonly unit?: string
   /**
    * How two results are compared. `pace` depends on the current speed of the machine, so it is compared as a ratio
-   * to the baseline of the same round. `cpu` depends on the processor, `count` on neither. `given` is an input and
-   * must be nearly equal in both results. Absent: not compared.
+   * to the baseline of the same round. `cpu` depends on the processor, `count` on neither. Absent: not compared.
    */
-  readonly kind?: 'pace' | 'cpu' | 'count' | 'given'
+  readonly kind?: 'pace' | 'cpu' | 'count'
   readonly better?: 'higher' | 'lower'
-  /** In comparisons, smaller values count as this one, because ratios of values near zero mean nothing. */
-  readonly least?: number
   /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: no decimals. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
   /** The value over all rounds; `Infinity` for failed requests. Default: the median of the rounds. */
@@ -55,11 +50,11 @@ export function metricOf({ name: experiment, metrics }: Shape, name: string): Me
   throw new RangeError(`${experiment} has no metric ${name}`)
 }
 
-// Comparison settings for rates, CPU time in microseconds, counts, and latencies in milliseconds.
-export const asRate = { kind: 'pace', better: 'higher', least: 0.1 } as const
-export const asCpu = { kind: 'cpu', better: 'lower', least: 1 } as const
-export const asCount = { kind: 'count', better: 'lower', least: 0.05 } as const
-export const asLatency = { kind: 'pace', better: 'lower', least: 0.01 } as const
+// How to compare rates, CPU time, counts and latencies.
+export const asRate = { kind: 'pace', better: 'higher' } as const
+export const asCpu = { kind: 'cpu', better: 'lower' } as const
+export const asCount = { kind: 'count', better: 'lower' } as const
+export const asLatency = { kind: 'pace', better: 'lower' } as const
 
 export interface Doubt {
   readonly mark: string
@@ -81,19 +76,8 @@ export interface Measured {
   doubts?: readonly string[]
   /** Distributions as HdrHistogram's compressed Base64 (`latency`, in microseconds). */
   histograms?: Readonly<Record<string, string>>
-  series?: Series
   /** Additional data for the report. */
   details?: Readonly<Record<string, unknown>>
-}
-
-/** Throughput and latency of a run in intervals of about a second. */
-export interface Series {
-  /** The end of each interval, since the start of the run. */
-  readonly second: readonly number[]
-  /** Answers with 2xx. */
-  readonly requestsPerSecond: readonly number[]
-  /** In milliseconds; null if no request was answered. */
-  readonly p99: readonly (number | null)[]
 }
 
 /** By displayed name. */

@@ -7,8 +7,8 @@ import { Command } from 'commander'
 import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import type { Table } from '../experiment/section.ts'
-import { readResult } from './files.ts'
-import { code, plain, tableMarkdown } from './markdown.ts'
+import { readResult, readResults } from './files.ts'
+import { code, overviewOf, plain, tableMarkdown } from './markdown.ts'
 import { ioThreadsText, type Part, partOf } from './part.ts'
 
 /** The folder of the published results. */
@@ -22,14 +22,22 @@ const marks =
 /** `npm run load -- document [FILE...]`: updates the figures in documents from load/results. */
 export function documentCommand(): Command {
   return new Command('document')
-    .description('update the figures in documents from load/results')
+    .description('update the figures in documents and load/results/README.md from load/results')
     .argument(
       '[file...]',
       'documents with marks such as <!-- http.json, table 1 --> (default: README.md and docs/*.md)',
     )
     .action(async (files: string[]) => {
       for (const file of files.length > 0 ? files : await markedDocuments()) await fill(file)
+      if (files.length === 0)
+        await writeFile(join(published, 'README.md'), await publishedOverview())
     })
+}
+
+/** The text of load/results/README.md. */
+export async function publishedOverview(): Promise<string> {
+  const results = await readResults(published)
+  return overviewOf(results.map((saved) => ({ name: saved.name, part: partOf(saved) })))
 }
 
 /** The paths of README.md and docs/*.md, if they have marks. */

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Experiment } from '../experiment/experiment.ts'
@@ -13,17 +13,10 @@ export interface SavedResult {
   readonly result: Result
 }
 
-/**
- * Reads the result in a file, or the results in all JSON files of a folder, in the order of the experiments.
- *
- * @throws Problem when a file cannot be read or is not a result.
- */
-export async function readResults(path: string): Promise<SavedResult[]> {
-  const found = await stat(path).catch(() => null)
-  if (!found?.isDirectory()) return [await readResult(path)]
-  const names = (await readdir(path)).filter((name) => name.endsWith('.json')).toSorted()
-  if (names.length === 0) throw new Problem(`${path} has no JSON files.`)
-  const results = await Promise.all(names.map((name) => readResult(join(path, name))))
+/** Reads the results in all JSON files of a folder, in the order of the experiments. */
+export async function readResults(folder: string): Promise<SavedResult[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).toSorted()
+  const results = await Promise.all(names.map((name) => readResult(join(folder, name))))
   const place = ({ experiment }: SavedResult) => experiments.indexOf(experiment)
   // Results of the same experiment: info.json comes before info-more.json.
   return results.toSorted((a, b) => place(a) - place(b) || a.name.length - b.name.length)

@@ -2,22 +2,10 @@ import { markdownTable } from 'markdown-table'
 import type { Section, Table } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
-/** The claims and tables of results as GitHub-flavored Markdown, without samples and charts. */
-export function markdownOf(parts: readonly Part[], notices: readonly string[] = []): string {
-  const contents = parts.map(({ title, claims: [first] }) =>
-    plain(first === undefined ? `- ${title}` : `- ${title}: ${first}`),
-  )
-  return `${[
-    '# Results',
-    `Created by ${code('npm run load')}. docs/method.md describes the method.`,
-    ...notices.map(plain),
-    ...(parts.length > 1 ? [contents.join('\n')] : []),
-    ...parts.flatMap(partTexts),
-  ].join('\n\n')}\n`
-}
-
-function partTexts({ title, claims, ending, notes, sections, facts, result }: Part): string[] {
-  return [
+/** The claims and tables of a result as GitHub-flavored Markdown, without samples. */
+export function markdownOf(part: Part): string {
+  const { title, claims, ending, notes, sections, facts, result } = part
+  const texts = [
     `## ${plain(title)}`,
     ...claims.map((claim, index) => (index === 0 ? `**${plain(claim)}**` : plain(claim))),
     ...ending.map(plain),
@@ -28,6 +16,33 @@ function partTexts({ title, claims, ending, notes, sections, facts, result }: Pa
       ...facts.map(([label, text]) => `- ${plain(label)}: ${plain(text)}`),
     ].join('\n'),
   ]
+  return `${texts.join('\n\n')}\n`
+}
+
+const INTRODUCTION = `# Results
+
+Every published result: its first claim and the command that measures it, and the first table of an experiment. To see
+all tables and the conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
+[docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page.`
+
+const MAX_ROWS = 5
+
+/** The overview of results by name of the file: claims, commands, and the first rows of the main tables. */
+export function overviewOf(results: readonly { name: string; part: Part }[]): string {
+  const shown = new Set<string>()
+  const texts = results.flatMap(({ name, part: { title, claims, sections, result } }) => {
+    const line = `- \`${name}\`: ${plain(claims[0] ?? `${title}.`)} ${code(result.command)}`
+    const table = sections[0]?.tables[0]
+    const kind = `${result.experiment} ${table?.head}`
+    if (!table || shown.has(kind)) return [line]
+    shown.add(kind)
+    const rows = table.rows.slice(0, MAX_ROWS)
+    const isPart = rows.length < table.rows.length
+    const note = isPart ? ` The table has ${MAX_ROWS} of ${table.rows.length} rows.` : ''
+    const main = [`## ${plain(title)}`, tableMarkdown({ ...table, rows }), `${line}${note}`]
+    return [`\n${main.join('\n\n')}`]
+  })
+  return `${[INTRODUCTION, ...texts].join('\n')}\n`
 }
 
 function sectionTexts({ title, paragraphs = [], tables }: Section): string[] {

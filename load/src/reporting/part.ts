@@ -2,7 +2,7 @@ import type { Experiment } from '../experiment/experiment.ts'
 import { percent } from '../experiment/figures.ts'
 import { IO_THREADS, type Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
-import type { Headline, Section, Table } from '../experiment/section.ts'
+import type { Section, Table } from '../experiment/section.ts'
 import { judgeThresholds, parseThreshold } from '../experiment/thresholds.ts'
 import { notesOf } from './columns.ts'
 import { thresholdSections } from './thresholds.ts'
@@ -12,8 +12,6 @@ export interface Part {
   readonly title: string
   /** The result in sentences, the most important first; empty if nothing is claimed. */
   readonly claims: readonly string[]
-  /** Undefined if the first claim is the headline. */
-  readonly headline: Headline | undefined
   /** The reason for missing rounds; empty if the run is complete. */
   readonly ending: readonly string[]
   /** The explanations of the marks in the tables. */
@@ -30,7 +28,6 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
   return {
     title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
-    headline: experiment.headline?.(rows, result),
     ending: endingOf(result, experiment),
     notes: notesOf(rows),
     sections: [

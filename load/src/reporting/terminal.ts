@@ -8,7 +8,7 @@ export function resultText({ sections, claims, notes, ending }: Part): string {
   const sentences = claims.map((text, index) => (index === 0 ? styleText('bold', text) : text))
   return [
     ...ending,
-    ...sections.flatMap(({ tables, pageOnly }) => (pageOnly ? [] : tables.map(tableText))),
+    ...sections.flatMap(({ tables, isDetail }) => (isDetail ? [] : tables.map(tableText))),
     [...sentences, ...notes].join('\n'),
   ].join('\n\n')
 }

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Rows } from '../../src/experiment/rows.ts'
 import type { Shape } from '../../src/experiment/shape.ts'
-import { bars, groups, lines } from '../../src/reporting/charts.ts'
 import {
   errors,
   fromArticles,
@@ -23,10 +22,10 @@ const shape: Shape = {
     { name: 'build', label: 'build' },
   ],
   metrics: [
-    { name: 'rate', label: 'requests/s', unit: 'requests/s', kind: 'pace', better: 'higher' },
-    { name: 'cpu', label: 'CPU µs', unit: 'µs', kind: 'cpu', better: 'lower' },
-    { name: 'busy', label: 'busy', unit: 'share', format: 'percent' },
-    { name: 'calls', label: 'calls', unit: 'calls', format: 'fixed' },
+    { name: 'rate', label: 'requests/s', kind: 'pace', better: 'higher' },
+    { name: 'cpu', label: 'CPU µs', kind: 'cpu', better: 'lower' },
+    { name: 'busy', label: 'busy', format: 'percent' },
+    { name: 'calls', label: 'calls', format: 'fixed' },
   ],
   doubts: {
     generator: { mark: '*', text: 'The generator was the limit.' },
@@ -168,26 +167,4 @@ describe('a table', () => {
       expect.stringMatching(/^† In at least one round, other programs/),
     ])
   })
-})
-
-test('charts have the values of the rows', () => {
-  const few = rows.where({ idle: 0 })
-  expect(bars(few, 'rate', 'Rates')).toMatchObject({
-    unit: 'requests/s',
-    bars: [
-      { name: 'patched', value: 400, low: 200, high: 900, doubtful: false },
-      { name: 'stock', value: 200, low: 100, high: 300, doubtful: false },
-    ],
-  })
-  const metrics = { main: 'cpu', calls: 'calls' }
-  expect(groups(few, { title: 'CPU', unit: 'µs', metrics })).toMatchObject({
-    names: ['patched', 'stock'],
-    groups: [{ values: [6, 10] }, { values: [6.261, 14] }],
-  })
-  const { x, lines: drawn } = lines(rows, { metric: 'rate', over: 'idle', title: 'Rates' })
-  expect(x).toEqual({ label: 'idle connections', names: ['0', '10,000'] })
-  expect(drawn.map(({ points }) => points.map(([, y]) => y))).toEqual([
-    [200, null],
-    [400, 1],
-  ])
 })

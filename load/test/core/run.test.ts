@@ -28,11 +28,10 @@ function toy(
 ): Experiment<Toy, string> {
   return {
     ...{ name: 'toy', title: 'Toys', summary: 'measure toys', about: '', group: 'Redis' },
-    ...{ rounds: 3, duration: 1, quick: {}, loadOptions: [], subject: 'name' },
-    seconds: { quick: 1, usual: 1, full: 1 },
+    ...{ rounds: 3, duration: 1, quick: {}, subject: 'name' },
     configure: () => {},
     factors: [{ name: 'name', label: 'toy' }],
-    metrics: [{ name: 'size', label: 'size', unit: 'cm' }],
+    metrics: [{ name: 'size', label: 'size' }],
     progress: ['size'],
     async prepare(context, { what }) {
       undone.length = 0
@@ -62,7 +61,6 @@ async function run(experiment: Experiment<Toy, string>, interrupt = new AbortCon
     options: { rounds: 3, duration: 1, what: 'dolls' } as never,
     commandLine: 'npm run load -- toy',
     interrupt: interrupt.signal,
-    comparedWith: null,
   })
 }
 

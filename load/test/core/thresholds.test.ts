@@ -83,10 +83,10 @@ describe('a threshold', () => {
   })
 })
 
-test('the terminal, Markdown and the page show the same verdicts', async () => {
+test('the terminal, Markdown and the page show the same verdicts', () => {
   const result = resultOf(http, samples, { thresholds: ['p99<20', 'batch:errors=0'] })
   const part = partOf({ experiment: http, result })
-  const texts = [resultText(part), markdownOf([part]), await pageOf([part])]
+  const texts = [resultText(part), markdownOf(part), pageOf(part)]
   for (const text of texts) {
     const words = text
       .replaceAll(/<[^>]*>|\||\\/g, ' ')

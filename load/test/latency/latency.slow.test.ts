@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { together } from '@onetrip/stack/measure/latencies.ts'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
@@ -56,28 +56,6 @@ test('measures at given rates, and keeps the complete rounds after an interrupt'
   })
   expect(fast).toMatchObject({ case: { at: '40 requests/s' }, values: { rate: 40, due: 20 } })
   await expectNothingLeft(state)
-})
-
-test('--compare uses the rates of the older result, and rejects a different load', async () => {
-  const state = await temporaryFolder()
-  const json = join(state, 'first.json')
-  const few = [...short, '--rounds=2', '--warmup=0', '--variants=batch']
-  const first = await runExperiment('latency', [...few, '--rate=20', '--requests=30'])
-  expect(first.result.samples.map(({ values }) => values.due)).toEqual([15, 15])
-  await writeFile(json, JSON.stringify(first.result))
-
-  const compared = ['--compare', json, '--tolerance=1000']
-  const args = ['latency', ...few, ...compared]
-  const again = await runLoad({ state, args, until: /^ *$/ })
-  await again.exited
-  const text = again.output.join('\n')
-  expect(text).toMatch(/^latency: first\.json .*, now this run/m)
-  // If other programs are busy, CPU time is not compared.
-  expect(text).toMatch(/^batch +API CPU|^No metric can be compared/m)
-
-  const other = ['latency', ...few, '--seed=18', ...compared]
-  const refused = await runLoad({ state, args: other, until: /a different load/ })
-  expect(await refused.exited).toEqual({ code: 1, signal: null })
 })
 
 test('rejects more than 10 million requests before it starts programs', async () => {

@@ -1,5 +1,4 @@
 import {
-  curveOf,
   encoded,
   latencyAt,
   latencyHistogram,
@@ -9,10 +8,8 @@ import {
 } from '@onetrip/stack/measure/latencies.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { differencesOf, judge, pairsOf, rateText } from '../../src/comparing/judge.ts'
 import { isLate } from '../../src/drivers/http/paced.ts'
 import type { Result, Sample } from '../../src/experiment/result.ts'
-import { Rows } from '../../src/experiment/rows.ts'
 import { latency } from '../../src/experiments/latency/latency.ts'
 import { markdownOf } from '../../src/reporting/markdown.ts'
 import { partOf } from '../../src/reporting/part.ts'
@@ -68,16 +65,6 @@ describe('percentiles', () => {
     const { max, p9999 } = summaryOf(histogram)
     expect([p9999, max]).toEqual([32.769, 32.769])
   })
-
-  test('a curve ends where fewer than ten requests are beyond it', () => {
-    const curve = curveOf(
-      histogramOf(Array.from({ length: 10_000 }, (_, ms) => [ms + 1, 1])),
-      10_000,
-    )
-    expect(curve[0]?.[0]).toBe(0)
-    expect(curve.at(-1)?.[0]).toBeCloseTo(0.999, 9)
-    expect(curve.every(([, ms], index) => ms >= (curve[index - 1]?.[1] ?? 0))).toBe(true)
-  })
 })
 
 interface Rounds {
@@ -115,7 +102,7 @@ const resultOf = (...rounds: Rounds[]): Result =>
 
 describe('the report', () => {
   const markdown = (...rounds: Rounds[]) =>
-    markdownOf([partOf({ experiment: latency, result: resultOf(...rounds) })])
+    markdownOf(partOf({ experiment: latency, result: resultOf(...rounds) }))
   const naive = { variant: 'naive', ms: 4 }
   const batch = { variant: 'batch', ms: 1 }
 
@@ -155,24 +142,4 @@ describe('the report', () => {
     expect(text).toMatch(/^\\\* The generator sent requests too late/m)
     expect(text).not.toContain('99 % of the answers')
   })
-})
-
-test.each([
-  [1, [], 0],
-  [1.05, ['p50 ms', 'p99 ms'], 0],
-  [1.3, [], 2],
-])('compares results whose rates differ by a factor of %d', (factor, worse, others) => {
-  const results = [
-    resultOf({ variant: 'naive', ms: 4 }, { variant: 'batch', ms: 1 }),
-    resultOf(
-      { variant: 'naive', ms: 4, rate: 1_000 * factor },
-      { variant: 'batch', ms: factor === 1 ? 1 : 9, rate: 1_000 * factor },
-    ),
-  ] as const
-  const [old, now] = [results[0], results[1]].map(({ samples }) => Rows.of(latency, samples))
-  if (!old || !now) throw new Error('no rows')
-  expect(pairsOf(old, now).filter((pair) => rateText(pair) !== null)).toHaveLength(others)
-  const { comparisons } = judge(old, now, differencesOf(latency, ...results), 0.1)
-  const found = comparisons.filter(({ verdict }) => verdict === 'worse')
-  expect(found.map(({ metric }) => metric.label)).toEqual(worse)
 })

@@ -64,17 +64,3 @@ export function latencyAt(histogram: Histogram, share: number, due: number): num
   if (due - rank < MIN_BEYOND) return null
   return histogram.getValueAtPercentile(((rank - 0.5) / histogram.totalCount) * 100) / 1_000
 }
-
-/**
- * Latencies in milliseconds at shares that approach 1, as long as `latencyAt` has a value: ten points from 90 to
- * 99 %, ten from 99 to 99.9 %, and so on.
- */
-export function curveOf(histogram: Histogram, due: number): (readonly [number, number])[] {
-  const curve: (readonly [share: number, ms: number])[] = []
-  for (let step = 0; ; step++) {
-    const share = 1 - 10 ** (-step / 10)
-    const ms = latencyAt(histogram, share, due)
-    if (ms === null || ms === Number.POSITIVE_INFINITY) return curve
-    curve.push([share, ms])
-  }
-}

@@ -1,7 +1,6 @@
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { latencyAt, type Percentile, shareOf, together } from '@onetrip/stack/measure/latencies.ts'
 import type { Doubt } from '../../experiment/shape.ts'
-import { seriesOf } from '../../measure/series.ts'
 import { usageOf } from '../../measure/usage.ts'
 import type { PacedGenerator } from '../pacer/pacer.ts'
 import type { HttpBench } from './bench.ts'
@@ -61,7 +60,6 @@ export async function runPaced(
       late,
       cost,
       latencies: run.latencies,
-      series: seriesOf(run.samples),
     },
     max: ok > 0 ? latencies.maxValue / 1_000 : null,
     doubts: isLate(late, percentile('p99')) ? [...cost.doubts, 'late'] : cost.doubts,

@@ -1,7 +1,6 @@
 import { saturateByAutocannon } from '@onetrip/stack/measure/autocannon.ts'
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { percentileNames, percentText } from '@onetrip/stack/measure/latencies.ts'
-import type { SpeedSample } from '@onetrip/stack/measure/speed.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { errorKinds } from '../../experiment/figures.ts'
 import {
@@ -12,35 +11,33 @@ import {
   type Measured,
   type Metric,
 } from '../../experiment/shape.ts'
-import { seriesOf } from '../../measure/series.ts'
 import { usageOf } from '../../measure/usage.ts'
 import type { HttpBench } from './bench.ts'
 import type { Api } from './target.ts'
 
 // Runs at full speed over HTTP: for the experiment http, and for the capacities that latency computes its rates from.
 
-const perRequest = { unit: 'per request', better: 'lower', kind: 'count', format: 'fixed' } as const
-const micros = { unit: 'µs of CPU per request' } as const
-const cpu = { ...micros, kind: 'cpu', better: 'lower', least: 1 } as const
+const perRequest = { better: 'lower', kind: 'count', format: 'fixed' } as const
+const cpu = { kind: 'cpu', better: 'lower' } as const
 
 export const saturationMetrics: readonly Metric[] = [
-  { name: 'requestsPerSecond', label: 'requests/s', unit: 'requests/s', ...asRate },
+  { name: 'requestsPerSecond', label: 'requests/s', ...asRate },
   ...percentileNames.map((name): Metric => {
     const metric = { name, label: `${percentText(name)} ms`, unit: 'ms' }
     return name === 'p99' ? { ...metric, ...asLatency } : metric
   }),
-  { name: 'max', label: 'longest ms', unit: 'ms' },
-  { ...perRequest, name: 'connections', label: 'Redis connections /request', least: 0.01 },
-  { ...perRequest, name: 'commands', label: 'commands /request', least: 0.05 },
-  { ...perRequest, name: 'roundTrips', label: 'round trips /request', least: 0.05 },
-  { ...micros, name: 'generatorCpuMicros', label: 'generator CPU µs /request' },
+  { name: 'max', label: 'longest ms' },
+  { ...perRequest, name: 'connections', label: 'Redis connections /request' },
+  { ...perRequest, name: 'commands', label: 'commands /request' },
+  { ...perRequest, name: 'roundTrips', label: 'round trips /request' },
+  { name: 'generatorCpuMicros', label: 'generator CPU µs /request' },
   { ...cpu, name: 'apiCpuMicros', label: 'API CPU µs /request' },
   { ...cpu, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
-  { ...micros, name: 'redisUserMicros', label: 'Redis user CPU µs /request' },
-  { ...micros, name: 'redisKernelMicros', label: 'Redis kernel CPU µs /request' },
+  { name: 'redisUserMicros', label: 'Redis user CPU µs /request' },
+  { name: 'redisKernelMicros', label: 'Redis kernel CPU µs /request' },
   { name: 'redisBytesIn', label: 'bytes to Redis /request', format: 'whole' },
   { name: 'redisBytesOut', label: 'bytes from Redis /request', format: 'whole' },
-  { name: 'generatorBusy', label: 'generator busy', unit: 'share', format: 'percent' },
+  { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
 ]
 
 export const saturationDoubts: Readonly<Record<string, Doubt>> = {
@@ -69,9 +66,7 @@ export async function saturate(
   { seconds, signal }: { seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
   const { url } = api
-  const samples: SpeedSample[] = []
-  const onSample = (sample: SpeedSample) => void samples.push(sample)
-  const options = { url, owned, calls: calls(api), seconds, signal, onSample, sampleMs: 1_000 }
+  const options = { url, owned, calls: calls(api), seconds, signal }
   const { result, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
     saturateByAutocannon(options),
   )
@@ -87,5 +82,5 @@ export async function saturate(
     // Clients with automatic batching do not report their round trips.
     roundTrips: roundTrips === 0 && (commands ?? 0) > 0.5 ? null : roundTrips,
   }
-  return { ...cost, values, errors, series: seriesOf(samples) }
+  return { ...cost, values, errors }
 }

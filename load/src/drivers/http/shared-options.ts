@@ -87,11 +87,6 @@ function withoutWorkload<Options extends WorkloadFlags>(options: Options): Optio
   )
 }
 
-/** The options that determine the workload. */
-export const workloadOptionNames = ['workload', 'sessions', 'items', 'reads', 'seed'] as const
-/** The options that determine the requests. */
-export const requestOptionNames = [...workloadOptionNames, 'method', 'header', 'body'] as const
-
 /** Adds `--connections`, and the options of `TargetOptions` except the variants. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()

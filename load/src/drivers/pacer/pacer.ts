@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { requireOwnHost } from '@onetrip/stack/address.ts'
 import { encoded, latencyHistogram, record } from '@onetrip/stack/measure/latencies.ts'
-import { type SpeedSample, sampleSpeed } from '@onetrip/stack/measure/speed.ts'
 import type { Call } from '@onetrip/stack/measure/workload.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { Connection } from './connection.ts'
@@ -63,8 +62,6 @@ async function pace({ url, calls, schedule }: PaceOptions) {
   const errors: Record<string, number> = {}
   const free: Connection[] = []
   const finished = Promise.withResolvers<void>()
-  const samples: SpeedSample[] = []
-  let sampler: ReturnType<typeof sampleSpeed> | undefined
   let [start, next, givenUp] = [0, 0, false]
   let freeSince = 0 // at least one connection has been free since this time
 
@@ -82,10 +79,8 @@ async function pace({ url, calls, schedule }: PaceOptions) {
     if (due >= freeSince) record(lateness, sharedNow() - due)
     const outcome = await connection.send()
     const now = sharedNow()
-    if (outcome.startsWith('2')) {
-      record(latencies, now - due)
-      sampler?.record(now - due)
-    } else errors[outcome] = (errors[outcome] ?? 0) + 1
+    if (outcome.startsWith('2')) record(latencies, now - due)
+    else errors[outcome] = (errors[outcome] ?? 0) + 1
     if (free.length === 0) freeSince = now
     free.push(connection)
     sendDue()
@@ -106,16 +101,8 @@ async function pace({ url, calls, schedule }: PaceOptions) {
     start = sharedNow() + SOON_MS
     freeSince = start
     setTimeout(giveUp, SOON_MS + (schedule.at(-1) ?? 0) + GRACE_MS)
-    const sampling = setTimeout(() => {
-      sampler = sampleSpeed({
-        ...{ startedAt: performance.now(), everyMs: 1_000, answered: () => latencies.totalCount },
-        onSample: (sample) => void samples.push(sample),
-      })
-    }, SOON_MS)
     ticker.start(start, sendDue)
     await finished.promise
-    clearTimeout(sampling)
-    sampler?.stop()
     const { user, system } = process.cpuUsage(cpu)
     const busy = performance.eventLoopUtilization(utilization).utilization
     return {
@@ -126,11 +113,9 @@ async function pace({ url, calls, schedule }: PaceOptions) {
       sent: connections.length + next,
       latencies: encoded(latencies),
       lateness: encoded(lateness),
-      samples,
       generator: { cpuSeconds: (user + system) / 1e6, utilization: busy },
     }
   } finally {
-    sampler?.stop()
     await ticker.stop()
     await Promise.all(connections.map((connection) => connection.close()))
   }

@@ -8,7 +8,6 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import { asCpu, asLatency, product } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import {
   type Bench,
@@ -48,7 +47,6 @@ Examples:
   rounds: 3,
   duration: 1,
   quick: { rounds: 1, duration: 0.5, elements: 100_000 },
-  seconds: { quick: 15, usual: 75, full: 75 },
   configure(command) {
     const lengths = [1, 10, 100, 1_000, 10_000, 100_000]
     const count = wholeNumber(1_000, 20_000_000)
@@ -65,13 +63,12 @@ Examples:
   metrics: [
     { name: 'executionMicros', label: 'execution µs /command', ...asCpu },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu },
-    { name: 'backgroundCpuMicros', label: 'background CPU µs /command', ...asCpu, least: 100 },
+    { name: 'backgroundCpuMicros', label: 'background CPU µs /command', ...asCpu },
     { name: 'p50', label: 'GET p50 ms', ...asLatency },
     { name: 'p99', label: 'GET p99 ms', ...asLatency },
     { name: 'max', label: 'GET longest ms' },
   ],
   progress: ['executionMicros', 'max'],
-  loadOptions: [],
   baseline: ({ command }) => (command === 'UNLINK' ? { command: 'DEL' } : null),
 
   async prepare(context, { lengths }) {
@@ -109,7 +106,6 @@ Examples:
     return [
       sectionOf(reads, {
         title: 'LRANGE by number of elements',
-        charts: chartsOf(rows.where({ command: LRANGE }), 'p99', 'elements'),
         caption: `One client sends LRANGE in a loop; ${others}`,
         factors: ['command', 'elements'],
         columns: [
@@ -120,7 +116,6 @@ Examples:
       }),
       sectionOf(deletions, {
         title: 'DEL and UNLINK',
-        charts: chartsOf(deletions, 'max'),
         caption: `One key is deleted; ${others}`,
         columns: [
           range('executionMicros', deletions),

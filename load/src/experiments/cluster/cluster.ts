@@ -5,7 +5,6 @@ import { numbersOption } from '../../drivers/redis/options.ts'
 import type { Context, Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import { measureViews, openViews, type Views, type Watched } from './views.ts'
 
@@ -45,7 +44,6 @@ Examples:
   rounds: 3,
   duration: 2,
   quick: { rounds: 1, duration: 0.3, nodes: [1, 3] },
-  seconds: { quick: 25, usual: 90, full: 90 },
   configure(command) {
     const views = 'concurrent views of each client'
     command
@@ -72,7 +70,6 @@ Examples:
     { name: 'bytesOut', label: 'bytes from Redis /view', format: 'whole' },
   ],
   progress: ['mainCpuMicros', 'batches'],
-  loadOptions: ['partitions', 'clients'],
 
   async prepare(context, options) {
     const bench: Bench = new Map()
@@ -98,7 +95,6 @@ Examples:
   sections: (rows) => [
     sectionOf(rows, {
       title: 'CPU time and network traffic of a view',
-      charts: chartsOf(rows, 'mainCpuMicros', 'inFlight'),
       caption: 'Per view, of all nodes together; medians of the rounds',
       columns: [
         range('mainCpuMicros', rows),

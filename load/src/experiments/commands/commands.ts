@@ -7,7 +7,6 @@ import { redisForEach } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
 /** The default tests of redis-benchmark: arguments, and commands per second in the source articles. */
@@ -60,7 +59,6 @@ Examples:
   rounds: 3,
   duration: null,
   quick: { rounds: 1, requests: 2_000 },
-  seconds: { quick: 8, usual: 60, full: 60 },
   configure(command) {
     addBuilds(command, ['patched'])
     const count = wholeNumber(1_000, 10_000_000)
@@ -71,12 +69,11 @@ Examples:
   subject: 'command',
   metrics: [
     { name: 'perSecond', label: 'commands/s', ...asRate },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu, least: 0.1 },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu },
     { name: 'p50', label: 'p50 µs' },
     { name: 'p99', label: 'p99 µs' },
   ],
   progress: ['perSecond', 'mainCpuMicros'],
-  loadOptions: ['requests'],
   baseline: () => ({ command: 'PING' }),
 
   async prepare(context, { builds }) {
@@ -104,7 +101,6 @@ Examples:
     sectionOf(rows, {
       title: 'Command by command',
       paragraphs: ['The source articles: Redis性能优化方案, listing 10, from Redis in Action.'],
-      charts: chartsOf(rows, 'perSecond'),
       caption: `redis-benchmark -c 1 -n ${options.requests}`,
       columns: [
         range('perSecond', rows),

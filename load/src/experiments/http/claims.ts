@@ -1,8 +1,7 @@
 import { hasRequest } from '../../drivers/http/request.ts'
-import { counted, figure } from '../../experiment/figures.ts'
+import { figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
-import type { Headline } from '../../experiment/section.ts'
 
 const RATE = 'requestsPerSecond'
 
@@ -11,39 +10,6 @@ function compared(rows: Rows): { ours: Row; base: Row } | undefined {
   const base = rows.all[0]?.baseline(rows)
   const [ours] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
   return base && ours && base !== ours ? { ours, base } : undefined
-}
-
-const isSharedTrip = ({ subject }: Row) => subject === 'batch'
-
-/** The ratio of rates or, if rows are marked, of CPU times, because other programs affect those less. */
-export function headlineOf(rows: Rows, { options }: Result): Headline | undefined {
-  const pair = hasRequest(options) ? undefined : compared(rows)
-  if (!pair) return undefined
-  const { ours, base } = pair
-  const isMarked = [base, ours].some(({ doubts }) => doubts.length > 0)
-  const rate = ours.ratio(RATE, base)
-  const cpu = ours.ratio('apiCpuMicros', base)
-  const shown = isMarked ? cpu : rate
-  if (!shown) return undefined
-  const against = (metric: string, name: string, unit = '') => ({
-    value: `${figure(ours.median(metric) ?? Number.NaN)}${unit}`,
-    label: `${name} per request; ${base.subject}: ${figure(base.median(metric) ?? Number.NaN)}${unit}`,
-  })
-  return {
-    text: `${isSharedTrip(ours) ? 'One shared trip' : 'One trip'}: ${figure(shown.mean)}× ${isMarked ? 'the CPU time per request' : 'the requests'}`,
-    detail: [
-      `${ours.subject} against ${base.subject}, ${counted(Number(options.connections), 'connection')}`,
-      ...(shown.interval
-        ? [`95 % interval ${figure(shown.interval.low)} to ${figure(shown.interval.high)}`]
-        : []),
-      ...(isMarked ? ['rows are marked, so this is CPU time of the API instead of the rate'] : []),
-    ].join('; '),
-    tiles: [
-      { value: `${figure(shown.mean)}×`, label: isMarked ? 'API CPU time' : 'requests/s' },
-      against('roundTrips', 'round trips to Redis'),
-      against('apiCpuMicros', 'API CPU time', ' µs'),
-    ],
-  }
 }
 
 /** The ratio of our best variant to its baseline, and the Redis work of both. */

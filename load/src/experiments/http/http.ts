@@ -8,7 +8,6 @@ import {
 import {
   addTarget,
   addWorkload,
-  requestOptionNames,
   type WorkloadFlags,
   withWorkload,
 } from '../../drivers/http/shared-options.ts'
@@ -19,10 +18,9 @@ import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { chartsOf, groups, timeCharts } from '../../reporting/charts.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
 import { descriptions, variants } from '../../variants.ts'
-import { claimsOf, headlineOf } from './claims.ts'
+import { claimsOf } from './claims.ts'
 import { redisWork } from './redis-work.ts'
 
 type HttpOptions = WorkloadFlags & TargetOptions
@@ -66,7 +64,6 @@ Environment:
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
 Examples:
-  npm run load -- --quick --compare before.json   # exits with 4 if there is a regression
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --quick --threshold 'batch:p99<50' --threshold errors=0
   npm run load -- --url 'http://127.0.0.1:8080/search?q=tea' --threshold 'p99<20'   # any HTTP service
@@ -76,7 +73,6 @@ Examples:
   duration: 5,
   quick: { rounds: 5, duration: 2, warmup: 1 },
   full: { rounds: 7, duration: 5, warmup: 3, variants: [...variants] },
-  seconds: { quick: 35, usual: 70, full: 620 },
   configure(command) {
     addWorkload(command, { variants: ['naive', 'batch'], warmup: 2 })
     addTarget(command)
@@ -88,7 +84,6 @@ Examples:
   metrics: saturationMetrics,
   progress: [RATE, 'p99'],
   doubts: saturationDoubts,
-  loadOptions: ['connections', ...requestOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
@@ -122,12 +117,11 @@ Examples:
           texts: [0, 1],
         },
       ],
-      pageOnly: true,
+      isDetail: true,
     },
     ...redisWork(rows),
   ],
   claims: claimsOf,
-  headline: headlineOf,
 }
 
 /** The variants of the first table. */
@@ -142,17 +136,8 @@ function throughput(rows: Rows, { options }: Result): Section {
   return {
     title: 'Throughput',
     paragraphs: [
-      `Each of ${counted(Number(options.connections), 'connection')} sends its next request when the last one is answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. Dashed lines are upper limits: the API without Redis (noop), and a bare route.`,
+      `Each of ${counted(Number(options.connections), 'connection')} sends its next request when the last one is answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. The upper limits are noop, the API without Redis, and bare, a Fastify route.`,
       'CPU time per request and the ratios carry over to other machines better than the rates: generator, API and Redis share the cores of this one.',
-    ],
-    charts: [
-      ...chartsOf(rows, RATE),
-      ...timeCharts(shown),
-      groups(rows, {
-        title: 'CPU time per request, by program',
-        unit: 'µs of CPU per request',
-        metrics: { API: 'apiCpuMicros', Redis: 'redisCpuMicros' },
-      }),
     ],
     tables: [
       ...(isPart ? [perRequest(shown, 'The main variants')] : []),

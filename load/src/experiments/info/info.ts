@@ -13,7 +13,6 @@ import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCpu, asLatency, type Case, product } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { fromArticles, range, sectionOf } from '../../reporting/columns.ts'
 
 const NOTHING = 'nothing'
@@ -41,7 +40,6 @@ Examples:
   rounds: 3,
   duration: 2,
   quick: { rounds: 1, duration: 1 },
-  seconds: { quick: null, usual: 45, full: 45 },
   configure(command) {
     addBuilds(command, ['patched'])
     const range = [0, 1_000_000] as const
@@ -59,13 +57,12 @@ Examples:
   subject: 'command',
   metrics: [
     { name: 'mainCpuShare', label: 'main thread CPU, of a core', format: 'percent' },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /answer', ...asCpu, least: 10 },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /answer', ...asCpu },
     { name: 'p50', label: 'GET p50 ms', ...asLatency },
     { name: 'p99', label: 'GET p99 ms', ...asLatency },
     { name: 'max', label: 'GET longest ms' },
   ],
   progress: ['mainCpuShare', 'p50', 'p99'],
-  loadOptions: [],
   baseline: () => ({ command: NOTHING }),
 
   async prepare(context, { builds, idle }) {
@@ -99,7 +96,6 @@ Examples:
     sectionOf(rows, {
       title: 'Effect of one client on the others',
       paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
-      charts: chartsOf(rows, 'p99'),
       caption: `One client sends a command in a loop, ${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s`,
       columns: [
         range('mainCpuShare', rows),

@@ -3,7 +3,6 @@ import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Ratio } from '../../experiment/statistics.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import {
   type Column,
   errors,
@@ -69,8 +68,7 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
     sectionOf(rows, {
       title: 'Every setting',
       paragraphs: ['The source articles: Redis双核架构实测QPS; Redis 6.2.6, 24 cores, memtier.'],
-      charts: chartsOf(rows, RATE, 'bytes', { logarithmic: true }),
-      pageOnly: rows.all.length > MANY,
+      isDetail: rows.all.length > MANY,
       caption: `Every setting: ${load}. Latencies are those of whole pipelines`,
       columns: [
         range(RATE, rows),

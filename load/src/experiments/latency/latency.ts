@@ -1,5 +1,4 @@
 import {
-  curveOf,
   latencyAt,
   type Percentile,
   percentileNames,
@@ -16,7 +15,6 @@ import { baselineVariant, saturationMetrics } from '../../drivers/http/saturatio
 import {
   addTarget,
   addWorkload,
-  requestOptionNames,
   type WorkloadFlags,
   withWorkload,
 } from '../../drivers/http/shared-options.ts'
@@ -38,9 +36,8 @@ import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { asLatency, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { percentiles, timeCharts } from '../../reporting/charts.ts'
 import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
-import { givenRates, perSecond, type Rate, ratesOf, sharesOfCapacity } from './rates.ts'
+import { givenRates, perSecond, type Rate, sharesOfCapacity } from './rates.ts'
 
 interface LatencyOptions extends WorkloadFlags, TargetOptions {
   /** In requests per second. Replaces `shares`. */
@@ -68,7 +65,7 @@ Latency is measured from when a request is due, so a stall counts for every requ
 speed (npm run load -- http), a stall also stops the requests and hardly shows.
 
 First, each variant runs at full speed. The rates are shares of the capacity of the slowest variant, and the same
-for all variants. --rate sets them instead; --compare uses the rates of that file. A request that fails, or still
+for all variants. --rate sets them instead. A request that fails, or still
 waits for a connection one second after the end, counts as slower than all others. A percentile is shown if at
 least ten requests are beyond it: p99.99 needs --requests 100000. Details: docs/method.md.
 
@@ -82,7 +79,6 @@ Examples:
   duration: 3,
   quick: { rounds: 1, duration: 2, warmup: 0.5 },
   full: { rounds: 5, duration: 3, warmup: 2, requests: 100_000 },
-  seconds: { quick: 50, usual: 140, full: 650 },
   configure(command) {
     const shares = 'rates, in percent of the capacity of the slowest variant'
     command
@@ -107,7 +103,7 @@ Examples:
   factors: [{ name: 'at', label: 'rate' }, { name: 'variant' }],
   subject: 'variant',
   metrics: [
-    { name: 'rate', label: 'due requests/s', kind: 'given' },
+    { name: 'rate', label: 'due requests/s' },
     { name: 'due', label: 'requests due' },
     ...percentileNames.map((name) => ({
       ...{ name, label: `${percentText(name)} ms` },
@@ -121,7 +117,6 @@ Examples:
   ],
   progress: ['p50', 'p99', 'max'],
   doubts: pacedDoubts,
-  loadOptions: ['connections', 'arrivals', ...requestOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
@@ -129,10 +124,9 @@ Examples:
     for (const rate of given ?? []) requireBounded(rate, secondsAt(rate, options))
     context.describe('software', { Generator: packageVersion('undici') })
     const bench = await openBench(context, options)
-    const older = context.comparedWith && ratesOf(context.comparedWith)
     const rates = given
       ? givenRates(given)
-      : (older ?? (await sharesOfCapacity(bench, context, shares, options)))
+      : await sharesOfCapacity(bench, context, shares, options)
     const generator = startGenerator(context.signal)
     context.defer(() => generator.close())
     return { ...bench, rates, generator }
@@ -170,7 +164,6 @@ Examples:
       errors,
       doubts: run.doubts,
       histograms: { latency: run.latencies },
-      series: run.series,
     }
   },
 
@@ -199,14 +192,8 @@ function rateText({ all: [first] }: Rows): string {
 }
 
 function sectionAt(rows: Rows): Section {
-  const charts = percentiles(rows, {
-    title: 'latency by percentile',
-    unit: 'ms',
-    curve: (row) => curveOf(pooled(row.samples), row.total('due')),
-  })
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
-    charts: [...charts, ...timeCharts(rows)],
     caption: `Latency at ${rateText(rows)} in ms, from when a request was due, over all rounds (range of the rounds). Requests that failed or were not sent count as the slowest`,
     columns: [
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),

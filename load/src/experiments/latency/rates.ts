@@ -4,7 +4,6 @@ import type { HttpBench } from '../../drivers/http/bench.ts'
 import { saturate } from '../../drivers/http/saturation.ts'
 import type { Context, RoundOptions } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import type { Result } from '../../experiment/result.ts'
 import { orderOf } from '../../experiment/rounds.ts'
 
 export interface Rate {
@@ -23,10 +22,6 @@ export const perSecond = (rate: number) => `${rate.toLocaleString('en-US')} requ
 /** The rates of `--rate`. */
 export const givenRates = (rates: readonly number[]): Rate[] =>
   ascending(rates.map((rate) => ({ at: perSecond(rate), rate })))
-
-/** The rates of an older result, for a comparison. */
-export const ratesOf = ({ samples }: Result): Rate[] =>
-  ascending(samples.map((one) => ({ at: String(one.case.at), rate: one.values.rate ?? 0 })))
 
 /**
  * Runs each variant at full speed, prints the rates, and returns shares of the lowest one.

@@ -12,7 +12,6 @@ import { baselineVariant } from '../../drivers/http/saturation.ts'
 import {
   addTarget,
   addWorkload,
-  requestOptionNames,
   type WorkloadFlags,
   withWorkload,
 } from '../../drivers/http/shared-options.ts'
@@ -30,7 +29,6 @@ import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row } from '../../experiment/rows.ts'
 import { asRate, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { errors as errorsColumn, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { highestRate } from './search.ts'
 
@@ -76,7 +74,6 @@ Examples:
   rounds: 3,
   duration: 2,
   quick: { rounds: 1, duration: 1, warmup: 0.5 },
-  seconds: { quick: null, usual: 150, full: 150 },
   configure(command: Command) {
     command
       .addOption(
@@ -95,8 +92,8 @@ Examples:
   factors: [{ name: 'variant' }],
   subject: 'variant',
   metrics: [
-    { name: RATE, label: 'highest requests/s', unit: 'requests/s', ...asRate },
-    { name: 'latency', label: 'ms at that rate', unit: 'ms' },
+    { name: RATE, label: 'highest requests/s', ...asRate },
+    { name: 'latency', label: 'ms at that rate' },
     { name: 'runs', label: 'runs', format: 'whole' },
   ],
   progress: [RATE, 'latency'],
@@ -107,7 +104,6 @@ Examples:
       text: 'The search ended at --runs before it reached a precision of 5 %. The highest rate may be higher.',
     },
   },
-  loadOptions: ['connections', 'arrivals', 'limit', 'duration', ...requestOptionNames],
   baseline: baselineVariant,
 
   async prepare(context, options) {
@@ -175,7 +171,6 @@ Examples:
   sections: (rows, { options }) => [
     sectionOf(rows, {
       title: 'The highest rates',
-      charts: chartsOf(rows, RATE),
       caption: `Highest rate with ${limitText(options.limit)}, median of the rounds (range)`,
       columns: [
         range(RATE, rows),

@@ -6,7 +6,6 @@ import { numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, percent } from '../../experiment/figures.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { sectionOf } from '../../reporting/columns.ts'
 import { fillStore } from './fill.ts'
 
@@ -48,7 +47,6 @@ Examples:
   rounds: 1,
   duration: null,
   quick: { small: 2_000, large: [] },
-  seconds: { quick: null, usual: null, full: null },
   configure(command) {
     const large = [1_000_000, 5_000_000]
     const about = `sessions of the large data sets, each with ${VIEWED} items viewed`
@@ -71,7 +69,6 @@ Examples:
     { name: 'seconds', label: 'seconds' },
   ],
   progress: ['perSession', 'seconds'],
-  loadOptions: ['partitions'],
 
   async prepare(context) {
     const [server] = await startCluster(context, 1, { maxmemory: '0' })
@@ -114,7 +111,6 @@ Examples:
   sections: (rows) => [
     sectionOf(rows, {
       title: 'Memory',
-      charts: chartsOf(rows.where({ dataBytes: 0 }), 'perSession', 'items'),
       caption: 'Growth of used_memory',
       columns: ['bytes', 'perSession', 'resident'],
     }),

@@ -14,7 +14,6 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Row } from '../../experiment/rows.ts'
 import { asCpu } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import { type CleanUp, cleanUpNames, cleanUpOf, type RetentionOptions } from './clean-ups.ts'
 import { fillSessions } from './fill.ts'
@@ -48,7 +47,6 @@ Examples:
   rounds: 1,
   duration: null,
   quick: { sessions: 20_000, kept: 1_000 },
-  seconds: { quick: null, usual: null, full: null },
   configure(command) {
     const count = wholeNumber(100, 20_000_000)
     const sizes = 'sessions per step of the janitor'
@@ -71,7 +69,6 @@ Examples:
     { name: 'max', label: 'longest view ms' },
   ],
   progress: ['seconds', 'p99'],
-  loadOptions: ['sessions', 'kept'],
 
   async prepare(context) {
     const server = await context.startRedis({ build: 'patched' })
@@ -118,7 +115,6 @@ Examples:
   sections: (rows, { options: { sessions, kept } }) => [
     sectionOf(rows, {
       title: 'Effect of the clean-up on other clients',
-      charts: [...chartsOf(rows, 'p99'), ...chartsOf(rows, 'longestMs')],
       caption: `${figure(Number(sessions))} sessions beyond the limit of ${figure(Number(kept))}; a view about every millisecond`,
       columns: [
         ...['removed', range('seconds', rows), 'mainCpuMicros', 'slow', 'longestMs'],

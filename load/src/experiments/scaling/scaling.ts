@@ -12,12 +12,7 @@ import {
   saturationMetrics,
 } from '../../drivers/http/saturation.ts'
 import { logIn } from '../../drivers/http/sessions.ts'
-import {
-  addWorkload,
-  type WorkloadFlags,
-  withWorkload,
-  workloadOptionNames,
-} from '../../drivers/http/shared-options.ts'
+import { addWorkload, type WorkloadFlags, withWorkload } from '../../drivers/http/shared-options.ts'
 import { links } from '../../drivers/redis/links.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment, RoundOptions } from '../../experiment/experiment.ts'
@@ -26,7 +21,6 @@ import { matches, type Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Case } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { errors, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { clientsOf, isContender } from '../../variants.ts'
 import { apiKey, linkOf, type RunningApi, startApis } from './apis.ts'
@@ -84,7 +78,6 @@ Examples:
     ...{ connections: [1, 64, 1_000], links: ['unix', 'switch', 'vpn'] },
   },
   full: { rounds: 5, duration: 2, warmup: 1 },
-  seconds: { quick: 60, usual: 320, full: 760 },
   configure(command) {
     const connections = [1, 4, 16, 64, 256, 1_000]
     const text = 'concurrent HTTP connections'
@@ -120,7 +113,7 @@ Examples:
     { name: 'variant' },
   ],
   subject: 'variant',
-  metrics: [...saturationMetrics, { name: 'pingMs', label: 'PING ms', unit: 'ms' }],
+  metrics: [...saturationMetrics, { name: 'pingMs', label: 'PING ms' }],
   progress: [RATE, 'p99'],
   doubts: {
     ...saturationDoubts,
@@ -130,7 +123,6 @@ Examples:
       keepsRatios: true,
     },
   },
-  loadOptions: workloadOptionNames,
   baseline(one, cases) {
     const { variant, ...place } = one
     return baselineVariant(
@@ -222,7 +214,6 @@ const titles: Readonly<Record<string, string>> = {
 const section = (name: string, rows: Rows): Section =>
   sectionOf(rows, {
     title: titles[name] ?? name,
-    charts: chartsOf(rows, RATE, name, { logarithmic: name === 'link' }),
     caption: `${titles[name]}: medians of the rounds`,
     factors: [name, 'variant'],
     columns: [

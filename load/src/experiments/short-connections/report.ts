@@ -6,7 +6,6 @@ import { figure, percent } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import {
   type Column,
   errors,
@@ -39,7 +38,6 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
     stepsSection(short),
     sectionOf(short, {
       title: 'Short connections',
-      charts: chartsOf(short, 'mainCpuMicros', 'idle'),
       caption: `${options.connections} concurrent short connections: connect, GET, read the reply, close`,
       columns: [
         range('mainCpuMicros', short, 'main thread CPU µs /connection'),
@@ -68,7 +66,6 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       return sectionOf(own, {
         title: `The source articles' ${load}`,
         paragraphs: [SOURCES],
-        charts: chartsOf(own, 'mainCpuMicros'),
         caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and our generator with the same load`,
         columns: [
           range('perSecond', own),
@@ -82,7 +79,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
     }),
     sectionOf(traced, {
       title: 'System calls of the main thread',
-      pageOnly: true,
+      isDetail: true,
       caption: 'System calls of the main thread per short connection, by name',
       columns: [median('systemCalls', traced, 'all'), ...callsByName(traced)],
     }),
@@ -167,7 +164,7 @@ function profileSection(short: Rows): Section {
   const sampled = short.filter((row) => profilesOf(row).length > 0)
   return sectionOf(sampled, {
     title: 'Where the CPU time of the main thread goes',
-    pageOnly: true,
+    isDetail: true,
     caption: `CPU time of the main thread by function, for functions with ${percent(SHOWN_SHARE)} or more`,
     columns: [
       { head: 'kernel', cell: (row) => percent(meanShares(row).kernel ?? 0) },

@@ -7,7 +7,6 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Row } from '../../experiment/rows.ts'
 import { type Measured, product } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { errors, range, sectionOf } from '../../reporting/columns.ts'
 
 interface SlotMoveOptions {
@@ -58,7 +57,6 @@ Examples:
   rounds: 3,
   duration: null,
   quick: { rounds: 1, fields: [10_000, 100_000] },
-  seconds: { quick: 10, usual: 180, full: 180 },
   configure(command) {
     const sizes = [10_000, 100_000, 1_000_000, 5_000_000]
     command
@@ -70,13 +68,12 @@ Examples:
   subject: 'key',
   metrics: [
     { name: 'megabytes', label: 'payload MB' },
-    { name: 'sourceMs', label: 'source blocked ms', unit: 'ms' },
-    { name: 'targetMs', label: 'target blocked ms', unit: 'ms' },
+    { name: 'sourceMs', label: 'source blocked ms' },
+    { name: 'targetMs', label: 'target blocked ms' },
     { name: 'migrateMs', label: 'MIGRATE ms' },
     { name: 'restoreMs', label: 'RESTORE ms' },
   ],
   progress: ['sourceMs', 'targetMs'],
-  loadOptions: ['queryBuffer'],
 
   async prepare(context, { queryBuffer }) {
     const start = async (): Promise<Node> => {
@@ -105,7 +102,6 @@ Examples:
   sections: (rows) => [
     sectionOf(rows, {
       title: 'How long a move blocks the nodes',
-      charts: chartsOf(rows, 'sourceMs', 'fields', { logarithmic: true }),
       caption: 'One key moves with MIGRATE',
       columns: [
         'megabytes',

@@ -8,7 +8,6 @@ import { Redis } from 'ioredis'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCount } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import type { Reading, Work } from './client.ts'
 
@@ -65,7 +64,6 @@ Examples:
   rounds: 3,
   duration: 1,
   quick: { rounds: 1, duration: 0.5 },
-  seconds: { quick: null, usual: null, full: 30 },
   configure(command) {
     command.option(
       '--megabytes <n>',
@@ -80,14 +78,13 @@ Examples:
   ],
   subject: 'client',
   metrics: [
-    { name: 'addedMegabytes', label: 'memory added, peak MB', unit: 'MB', ...asCount, least: 2 },
+    { name: 'addedMegabytes', label: 'memory added, peak MB', ...asCount },
     { name: 'readMegabytes', label: 'replies read MB' },
     { name: 'closedAfter', label: 'closed by Redis after s', format: 'fixed' },
     { name: 'refusedWrites', label: "others' writes refused", format: 'percent' },
     { name: 'refusedCalls', label: 'calls refused by the store', format: 'whole' },
   ],
   progress: ['addedMegabytes'],
-  loadOptions: ['megabytes'],
 
   async prepare(context) {
     const { socket, port } = await context.startRedis({ build: 'patched' })
@@ -119,7 +116,6 @@ Examples:
   sections: (rows, { options: { megabytes } }) => [
     sectionOf(rows, {
       title: 'Memory of unread replies',
-      charts: chartsOf(rows, 'addedMegabytes'),
       caption: `Growth of Redis's memory; ${megabytes} MB of replies, limits of ${limitMegabytes(megabytes)} MB`,
       columns: [
         range('addedMegabytes', rows),

@@ -105,7 +105,6 @@ export async function soak(
     counts: traffic.counts,
     errors: traffic.errors,
     latencies: traffic.latencies,
-    samples: traffic.samples,
     sessions: traffic.ledger.sessions.size + traffic.ledger.ended.size,
     lost,
     extra,

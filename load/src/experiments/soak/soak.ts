@@ -4,9 +4,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
-import type { LineChart, Section, Table } from '../../experiment/section.ts'
-import { seriesOf } from '../../measure/series.ts'
-import { timeCharts } from '../../reporting/charts.ts'
+import type { Section, Table } from '../../experiment/section.ts'
 import { errors, sectionOf } from '../../reporting/columns.ts'
 import type { ResourceName } from './readings.ts'
 import { readEveryMs, soak as runSoak, type Soaked, type SoakOptions } from './run.ts'
@@ -47,11 +45,10 @@ steady, or did not recover. Ctrl-C stops the traffic, runs the audit, and prints
 Examples:
   npm run load -- soak --minutes 30 --json load/results/soak.json
   npm run load -- soak --minutes 30 --cluster --json load/results/soak-cluster.json
-  npm run load -- soak --minutes 1 --html soak.html`,
+  npm run load -- soak --minutes 1`,
   rounds: 1,
   duration: null,
   quick: { minutes: 1 },
-  seconds: { quick: null, usual: null, full: null },
   configure(command) {
     command
       .option('--minutes <n>', 'length of the run', minutes(0.5, 1_440), 30)
@@ -81,7 +78,6 @@ Examples:
   progress: ['acknowledged', 'lost', 'extra', 'wrong', 'unsteady'],
   thresholds: ['lost=0', 'extra=0', 'wrong=0', 'unrecovered=0', 'unsteady=0', 'errors=0'],
   endsEarly: true,
-  loadOptions: ['minutes', 'cluster', 'rate', 'sessions'],
 
   prepare: (context, options) =>
     context.step('Starting Redis and the API', () =>
@@ -116,7 +112,6 @@ Examples:
         notSent: counts.notSent,
       },
       errors: soaked.errors,
-      series: seriesOf(soaked.samples),
       details: { ...details },
     }
   },
@@ -126,7 +121,6 @@ Examples:
     return [
       sectionOf(rows, {
         title: 'Traffic and audit',
-        charts: timeCharts(rows),
         caption: trafficCaption(result),
         columns: [
           ...['requests', 'acknowledged', 'unknown', 'notWritten', 'lost', 'extra', 'wrong'],
@@ -206,26 +200,30 @@ function resourceSection(details: Details): Section {
     ]),
     texts: [0, 5],
   }
-  return { title: 'Resources', charts: resourceCharts(details), tables: [table] }
+  return { title: 'Resources', tables: [table, readingTable(details)] }
 }
 
-function resourceCharts({ readings }: Details): LineChart[] {
-  const chart = (title: string, unit: string, of: readonly ResourceName[], scale: number) => ({
-    ...({ kind: 'lines', title, unit, logarithmic: false } as const),
-    x: { label: 'seconds', names: readings.map(({ second }) => second.toFixed(0)) },
-    lines: of.map((name) => ({
-      name,
-      points: readings.map(({ values }, index) => {
-        const value = values[name]
-        return [index, value === undefined ? null : value / scale] as const
-      }),
-    })),
-  })
-  if (readings.length < 2) return []
-  return [
-    chart('Memory', 'MB', ['worker heap', 'worker RSS', 'Redis memory', 'Redis RSS'], MB),
-    chart('Descriptors and connections', '', ['worker descriptors', 'Redis connections'], 1),
+const MAX_READINGS = 8
+
+function readingTable({ readings }: Details): Table {
+  const step = Math.ceil(readings.length / MAX_READINGS)
+  const resources: readonly ResourceName[] = [
+    'worker heap',
+    'worker RSS',
+    'Redis memory',
+    'Redis RSS',
   ]
+  return {
+    caption: 'Memory during the run',
+    head: ['second', ...resources],
+    rows: readings
+      .filter((_, index) => (readings.length - 1 - index) % step === 0)
+      .map(({ second, values }) => [
+        whole(Math.round(second)),
+        ...resources.map((resource) => amount(resource, values[resource] ?? null)),
+      ]),
+    texts: [],
+  }
 }
 
 const discrepancySection = ({ discrepancies }: Details): Section => ({

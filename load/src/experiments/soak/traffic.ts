@@ -2,7 +2,6 @@ import { type Answer, type Call, send } from '@onetrip/stack/audit/client.ts'
 import { Ledger, type View, type Viewer } from '@onetrip/stack/audit/ledger.ts'
 import { sendView, viewerOf } from '@onetrip/stack/audit/views.ts'
 import { latencyHistogram, record } from '@onetrip/stack/measure/latencies.ts'
-import { type SpeedSample, sampleSpeed } from '@onetrip/stack/measure/speed.ts'
 import { seededRandom } from '@onetrip/stack/measure/workload.ts'
 import { messageOf } from '@onetrip/stack/problem.ts'
 import { until } from '@onetrip/stack/until.ts'
@@ -63,7 +62,6 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
   const latencies = latencyHistogram()
   const counts = {
     requests: 0,
-    answered: 0,
     notSent: 0,
     acknowledged: 0,
     unknown: 0,
@@ -73,7 +71,6 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
   const unexpected: string[] = []
   const waiting = new Set<() => void>()
   const inFlight = new Set<Promise<void>>()
-  const samples: SpeedSample[] = []
   const startedAt = performance.now()
   let [lastViewAt, longestGapMs] = [startedAt, 0]
 
@@ -83,20 +80,12 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
     return { name: `soak-${index}`, items, session: undefined }
   })
   const free = [...users]
-  const speed = sampleSpeed({
-    ...{ startedAt, everyMs: 1_000, answered: () => counts.answered },
-    onSample: (sample) => void samples.push(sample),
-  })
 
   const call = async <Body>(call: Call): Promise<Answer<Body>> =>
     counted(await send<Body>(url, call, agent))
 
   function counted<One extends Pick<View, 'outcome' | 'milliseconds'>>(answer: One): One {
-    if (answer.outcome === 'acknowledged') {
-      counts.answered += 1
-      speed.record(answer.milliseconds)
-      record(latencies, answer.milliseconds)
-    }
+    if (answer.outcome === 'acknowledged') record(latencies, answer.milliseconds)
     return answer
   }
 
@@ -190,7 +179,6 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
     unexpected: unexpected as readonly string[],
     ledger,
     latencies,
-    samples,
     seconds: () => (performance.now() - startedAt) / 1_000,
     /** The longest time without an acknowledged view since the last call, in milliseconds. */
     takeLongestGap(): number {
@@ -212,7 +200,6 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
     async stop(): Promise<void> {
       clearInterval(timer)
       await Promise.all(inFlight)
-      speed.stop()
     },
     /** Checks the data of all sessions and returns the discrepancies. Closes the connections. */
     async checkData(): Promise<string[]> {

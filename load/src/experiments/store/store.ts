@@ -15,7 +15,6 @@ import { figure, withRatioRange } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
-import { chartsOf } from '../../reporting/charts.ts'
 import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { measureCalls, type Operation, operations } from './calls.ts'
 
@@ -73,7 +72,6 @@ Examples:
   rounds: 3,
   duration: 1,
   quick: { rounds: 1, duration: 0.1 },
-  seconds: { quick: 15, usual: 110, full: 110 },
   configure(command) {
     const operation = new Option(
       '--operation <name>',
@@ -111,7 +109,6 @@ Examples:
     { name: 'mainCpuMicros', label: 'main thread CPU µs /call' },
   ],
   progress: [RATE, 'p99'],
-  loadOptions: ['operation', 'concurrency'],
   /** Strategies are compared with `sequential`; pool sizes and I/O threads with the first setting. */
   baseline(_, cases) {
     const [{ poolSize = 1, ioThreads = 1, strategy = '' } = {}] = cases
@@ -158,10 +155,6 @@ Examples:
     sectionOf(rows, {
       title: 'Calls per second',
       paragraphs: isAsInArticles(rows, result) ? [TABLE_4] : [],
-      charts: [
-        ...chartsOf(rows, RATE, 'link', { logarithmic: true }),
-        ...chartsOf(rows, RATE, 'poolSize'),
-      ],
       caption: `${result.options.operation}, calls at a time: ${result.options.concurrency}`,
       columns: [
         { head: 'PING ms', cell: (row) => String(Number(row.median('pingMs')?.toPrecision(3))) },

@@ -1,0 +1,169 @@
+import { DISTURBED } from '@onetrip/stack/measure/machine-cpu.ts'
+import { percentage } from '@onetrip/stack/parsers.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { print } from '@onetrip/stack/terminal.ts'
+import { Command, Option } from 'commander'
+import { geometricMean } from 'simple-statistics'
+import { errorKinds, figure, percent } from '../experiment/figures.ts'
+import type { Result } from '../experiment/result.ts'
+import { type Row, Rows } from '../experiment/rows.ts'
+import type { Metric } from '../experiment/shape.ts'
+import { changeBetween } from '../experiment/statistics.ts'
+import { readResult, type SavedResult } from './files.ts'
+import { commitOf } from './part.ts'
+import { tableText } from './terminal.ts'
+
+/** Exit code when a comparison found a regression, or a threshold was crossed. */
+export const REGRESSION = 4
+
+/** `npm run load -- compare OLD NEW`. */
+export function compareCommand(): Command {
+  const command = new Command('compare')
+    .description('report regressions and improvements between two results')
+    .argument('<old>', 'a result file written by --json')
+    .argument('<new>', 'a newer result of the same experiment')
+    .addOption(
+      new Option('--tolerance <percent>', 'the smallest change that counts')
+        .argParser(percentage)
+        .default(10),
+    )
+    .addHelpText(
+      'after',
+      `
+A change counts if its 99 % interval, computed from the rounds of both results, excludes "no change", and if it is
+at least as large as the tolerance. Rates and latencies are compared as ratios to the baseline (usually naive) in
+the same round, because the speed of a machine varies from hour to hour. Details: docs/statistics.md.
+
+Exit codes: 0 no regression; 4 regression; 1 the results cannot be compared.
+
+Examples:
+  npm run load -- compare before.json after.json --tolerance 5`,
+    )
+  return command.action(async (old: string, newer: string) => {
+    const { tolerance } = command.opts<{ tolerance: number }>()
+    const comparison = compare(await readResult(old), await readResult(newer), tolerance / 100)
+    const { differences, changes, failing } = comparison
+    print(['Different conditions:', ...differences, ''].join('\n  '))
+    print(`${tableText(tableOf(changes))}\n`)
+    print(failing.join('\n'))
+    const isWorse = changes.some(({ verdict }) => verdict === 'worse')
+    if (isWorse || failing.length > 0) process.exitCode = REGRESSION
+  })
+}
+
+interface Change extends ReturnType<typeof changeBetween> {
+  readonly name: string
+  readonly metric: string
+  readonly old: readonly number[]
+  readonly now: readonly number[]
+  /**
+   * `better` and `worse`: a change of at least the tolerance, beyond noise. `=`: certainly not worse by the
+   * tolerance. `?`: the rounds vary too much to decide.
+   */
+  readonly verdict: 'better' | 'worse' | '=' | '?'
+}
+
+/**
+ * Compares the cases that both results have. The confidence of the intervals is 99 %, or more with more than 12
+ * figures (Bonferroni's correction).
+ *
+ * @param tolerance the smallest change that counts: 0.1 for 10 %.
+ * @throws Problem when the results have no figures that can be compared.
+ */
+export function compare(before: SavedResult, after: SavedResult, tolerance: number) {
+  const { experiment } = after
+  if (before.experiment !== experiment) throw new Problem('These are different experiments.')
+  const all = [before, after].map(({ result }) => Rows.of(experiment, result.samples))
+  const [old, now] = all.map((rows) =>
+    rows.filter((row) => all.every((others) => others.find(row.case))),
+  ) as [Rows, Rows]
+  const metrics = comparableMetrics(experiment.metrics, before.result, after.result)
+  const pairs = now.all.flatMap((row) => metrics.map((metric) => ({ row, metric })))
+  const figures = pairs.flatMap(({ row, metric }) => {
+    const values = [old, now].map((rows) => valuesOf(rows.find(row.case), rows, metric))
+    const [then = [], later = []] = values
+    const isMeasured = values.every((list) => list.length > 1 && Math.min(...list) > 0)
+    const isSmall = Math.max(...then, ...later) < SMALLEST
+    return isMeasured && !isSmall ? [{ row, metric, old: then, now: later }] : []
+  })
+  if (figures.length === 0) {
+    throw new Problem('The results have no figures of the same cases with two or more rounds.')
+  }
+  const confidence = 1 - (0.01 * 12) / Math.max(12, figures.length)
+  const changes = figures.map((one): Change => {
+    const change = changeBetween(one.old, one.now, confidence)
+    const verdict = verdictOf(change, one.metric, tolerance)
+    return { ...one, ...change, name: now.nameOf(one.row), metric: one.metric.label, verdict }
+  })
+  const failing = now.all
+    .filter(
+      (row) =>
+        errorKinds(row.errors) !== '0' && errorKinds(old.find(row.case)?.errors ?? {}) === '0',
+    )
+    .map((row) => `New errors: ${now.nameOf(row)}: ${errorKinds(row.errors)}`)
+  return { differences: differencesBetween(before.result, after.result), changes, failing }
+}
+
+/** Ratios of smaller values (milliseconds, microseconds, counts) mean nothing. */
+const SMALLEST = 0.05
+
+/** CPU time depends on the machine. Other programs increase the CPU time of a request, that of cheap ones most. */
+function comparableMetrics(metrics: readonly Metric[], before: Result, after: Result) {
+  const isSameMachine = before.machine.cpu === after.machine.cpu
+  const isSameNoise = Math.abs((before.elsewhere ?? 0) - (after.elsewhere ?? 0)) < DISTURBED
+  return metrics.filter(
+    ({ better, kind }) =>
+      better && (kind === 'count' || (isSameNoise && (kind === 'pace' || isSameMachine))),
+  )
+}
+
+/** The value of each round; rates and latencies as ratios to the baseline, which has none itself. */
+function valuesOf(row: Row | undefined, rows: Rows, { name, kind }: Metric): number[] {
+  if (!row) return []
+  const base = row.baseline(rows)
+  if (kind !== 'pace' || !base || rows.all.length === 1) return row.values(name)
+  if (base === row || row.hasDoubtfulRate || base.hasDoubtfulRate) return []
+  return row.ratios(name, base)
+}
+
+function verdictOf(
+  { mean, interval: { low, high } }: ReturnType<typeof changeBetween>,
+  { better }: Metric,
+  tolerance: number,
+): Change['verdict'] {
+  const [least, most] = [1 / (1 + tolerance), 1 + tolerance]
+  const [isLess, isMore] = [high < 1 && mean <= least, low > 1 && mean >= most]
+  if (isLess || isMore) return isMore === (better === 'higher') ? 'better' : 'worse'
+  return (better === 'higher' ? low > least : high < most) ? '=' : '?'
+}
+
+/** Options, load, software and machine that differ, as `name: before, now after`. */
+function differencesBetween(before: Result, after: Result): string[] {
+  const [old, now] = [before, after].map(
+    (result): Record<string, unknown> => ({
+      ...result.options,
+      ...result.load,
+      ...result.software,
+      ...result.machine,
+      commit: commitOf(result),
+      'CPU time of other programs': percent(result.elsewhere ?? 0),
+    }),
+  ) as [Record<string, unknown>, Record<string, unknown>]
+  return Object.keys({ ...old, ...now })
+    .filter((name) => String(old[name]) !== String(now[name]))
+    .map((name) => `${name}: ${old[name]}, now ${now[name]}`)
+}
+
+function tableOf(changes: readonly Change[]) {
+  return {
+    caption: '',
+    head: ['case', 'metric', 'then', 'now', 'change', 'interval', 'verdict'],
+    rows: changes.map(({ name, metric, old, now, mean, interval, verdict }) => [
+      ...[name, metric, figure(geometricMean([...old])), figure(geometricMean([...now]))],
+      `× ${figure(mean)}`,
+      `${figure(interval.low)} to ${figure(interval.high)}`,
+      verdict,
+    ]),
+    texts: [0, 1, 6],
+  }
+}
