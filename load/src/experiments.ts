@@ -1,9 +1,7 @@
 import type { Experiment } from './experiment/experiment.ts'
-import { bigKeys } from './experiments/big-keys/big-keys.ts'
 import { cluster } from './experiments/cluster/cluster.ts'
 import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
-import { info } from './experiments/info/info.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
 import { maxRate } from './experiments/max-rate/max-rate.ts'
@@ -32,10 +30,8 @@ export const experiments: readonly Experiment[] = [
   ports,
   shortConnections,
   ioThreads,
-  info,
   pipelining,
   commands,
-  bigKeys,
   slowReader,
   slotMove,
 ]

@@ -8,7 +8,11 @@ import { runExperiment } from '../support/experiment.ts'
 const firstWord = (name: unknown) => /^[A-Z]+/.exec(String(name))?.[0]
 
 test('commands runs the default tests of redis-benchmark and shows the source articles', async () => {
-  const { text, result } = await runExperiment('commands', ['--quick', '--requests=1000'])
+  const { text, result } = await runExperiment('commands', [
+    '--quick',
+    '--sets=usual',
+    '--requests=1000',
+  ])
   expect(text).toMatch(/^PING .* 34,843 /m)
   expect(text).toMatch(/^LRANGE of 600 .* 9,042 /m)
   expect(text).toMatch(/^patched: at [\d,]+ PING\/s, Redis's main thread works [\d.]+ %/m)

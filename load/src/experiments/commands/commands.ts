@@ -1,118 +1,146 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
-import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
-import { addBuilds, type BuildsOptions } from '../../drivers/redis/options.ts'
-import { redisBenchmark, requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
+import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
+import { requireConnections } from '../../drivers/redis/limits.ts'
+import {
+  addBuilds,
+  type BuildsOptions,
+  namesOption,
+  numbersOption,
+} from '../../drivers/redis/options.ts'
+import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { redisForEach } from '../../drivers/redis/servers.ts'
+import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { figure, percent } from '../../experiment/figures.ts'
-import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
-import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
+import { claimsOf, sectionsOf } from './report.ts'
+import { benchmark, tests } from './tests.ts'
 
-/** The default tests of redis-benchmark: arguments, and commands per second in the source articles. */
-const tests: Readonly<Record<string, readonly [args: string, inArticles?: number]>> = {
-  'PING (inline)': ['-t ping_inline', 34_246.57],
-  PING: ['-t ping_mbulk', 34_843.21],
-  SET: ['-t set', 32_467.53],
-  GET: ['-t get', 33_112.59],
-  INCR: ['-t incr', 32_679.74],
-  LPUSH: ['-t lpush', 33_333.33],
-  RPUSH: ['-t rpush'],
-  LPOP: ['-t lpop', 33_670.04],
-  RPOP: ['-t rpop'],
-  SADD: ['-t sadd', 33_222.59],
-  HSET: ['-t hset'],
-  SPOP: ['-t spop', 34_482.76],
-  ZADD: ['-t zadd'],
-  ZPOPMIN: ['-t zpopmin'],
-  'LRANGE of 100': ['LRANGE mylist 0 99', 22_988.51],
-  'LRANGE of 300': ['LRANGE mylist 0 299', 13_888.89],
-  'LRANGE of 500': ['LRANGE mylist 0 499'],
-  'LRANGE of 600': ['LRANGE mylist 0 599', 9_041.59],
-  'MSET of 10': ['-t mset', 24_213.08],
-  XADD: ['-t xadd'],
+const sets = ['usual', 'info', 'big-keys'] as const
+
+interface CommandsOptions extends BuildsOptions {
+  sets: (typeof sets)[number][]
+  requests: number
+  idle: number[]
+  lengths: number[]
+  elements: number
 }
 
-/** These tests need a list. It is filled before the measurement; `-t lrange_100` would include that. */
-const READS_LIST = /^([LR]POP|LRANGE)/
-
-const articles = Object.fromEntries(
-  Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
-)
-
-/** Rate and CPU time by command, like listing 10 of the source articles. */
-export const commands: Experiment<
-  BuildsOptions & { requests: number },
-  (one: Case) => RedisServer
-> = {
+/** The CPU time of single commands, and the latency of other clients during them. */
+export const commands: Experiment<CommandsOptions, (one: Case) => RedisServer> = {
   name: 'commands',
-  title: 'Redis: command by command',
-  summary: 'the default tests of redis-benchmark with one client',
+  title: 'Redis: the cost of commands',
+  detail: ({ options }) => (options.sets as string[]).join(', '),
+  summary: 'one client sends one command: the usual ones, INFO and CLIENT LIST, big keys',
   group: 'Redis',
   about: `
-Listing 10 of the source articles is "redis-benchmark -c 1 -q": one client sends one command after the other. Its
-rate is an upper bound for a client that waits for each reply. Most of the time is spent on the round trip; the
-CPU time of Redis's main thread shows the cost of the command.
+Redis executes one command at a time, so all other clients wait during a slow one. One client sends a command in a
+loop:
+  usual      the default tests of redis-benchmark -c 1, as in listing 10 of the source articles. The rate is an
+             upper bound for a client that waits for each reply.
+  info       INFO and CLIENT LIST, by number of idle connections. In the source articles, INFO took 80 % of a core
+             with 9,999 idle clients, because it iterated over all of them. The build baseline does so again.
+  big-keys   LRANGE by number of elements; and DEL, which frees memory in the main thread, or UNLINK, which frees it
+             in a background thread. Redis runs with lazyfree-lazy-user-del no, its default.
+
+During info and big-keys, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a
+GET is due. With few cores, they also wait for CPU time: compare with the rows in which the one client sends nothing.
+Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
 
 Examples:
-  npm run load -- commands --builds stock,patched`,
+  npm run load -- commands --sets info --idle 10,1000,9999 --builds baseline,stock
+  npm run load -- commands --sets big-keys --lengths 100,1000 --elements 5000000`,
   rounds: 3,
-  duration: null,
-  quick: { rounds: 1, requests: 2_000 },
+  duration: 1,
+  quick: { rounds: 1, duration: 0.5, requests: 2_000, elements: 100_000 },
   configure(command) {
     addBuilds(command, ['patched'])
-    const count = wholeNumber(1_000, 10_000_000)
-    command.option('--requests <n>', 'number of commands in each test', count, 20_000)
+    command
+      .addOption(namesOption('--sets <list>', sets))
+      .option('--requests <n>', 'commands of a usual test', wholeNumber(1_000, 10_000_000), 20_000)
+      .addOption(numbersOption('--idle <list>', 'info: idle connections', [0, 1e6], [10, 9_999]))
+      .addOption(
+        numbersOption(
+          '--lengths <list>',
+          'big-keys: elements of an LRANGE',
+          [1, 1e6],
+          [1, 10, 100, 1_000, 10_000, 100_000],
+        ),
+      )
+      .option(
+        '--elements <n>',
+        'big-keys: elements of a deleted key',
+        wholeNumber(1_000, 20_000_000),
+        1_000_000,
+      )
   },
+  isolated: ({ builds }) => [...builds, 'tools'],
 
-  factors: [{ name: 'command' }, { name: 'build' }],
+  factors: [
+    { name: 'set' },
+    { name: 'idle', label: 'beside', text: (value) => `${value.toLocaleString('en-US')} idle` },
+    { name: 'build' },
+    { name: 'key' },
+    { name: 'command', label: 'one client sends' },
+    { name: 'elements' },
+  ],
   subject: 'command',
   metrics: [
     { name: 'perSecond', label: 'commands/s', ...asRate },
+    { name: 'executionMicros', label: 'execution µs /command', ...asCpu },
+    { name: 'mainCpuShare', label: 'main thread CPU, of a core', format: 'percent' },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu },
-    { name: 'p50', label: 'p50 µs' },
-    { name: 'p99', label: 'p99 µs' },
+    { name: 'backgroundCpuMicros', label: 'background CPU µs /command', ...asCpu },
+    { name: 'p50', label: 'GET p50 ms', ...asLatency },
+    { name: 'p99', label: 'GET p99 ms', ...asLatency },
+    { name: 'max', label: 'GET longest ms' },
   ],
-  progress: ['perSecond', 'mainCpuMicros'],
-  baseline: () => ({ command: 'PING' }),
-
-  async prepare(context, { builds }) {
-    await requireRedisBenchmark(context.signal)
-    return await redisForEach(context, product({ build: builds }), context.startRedis)
+  progress: ['mainCpuMicros', 'max'],
+  baseline: ({ set, command }) => {
+    if (set === 'usual') return { command: 'PING' }
+    if (set === 'info') return { command: NOTHING }
+    return command === 'UNLINK' ? { command: 'DEL' } : null
   },
 
-  cases: (_, { builds }) => product({ command: Object.keys(tests), build: builds }),
-
-  async measure(one, serverOf, { options: { requests }, context: { signal } }) {
-    const server = serverOf(one)
-    const name = String(one.command)
-    const run = (test = '') =>
-      redisBenchmark(`-p ${server.port} -c 1 -n ${requests} ${test}`.split(' '), signal)
-    if (READS_LIST.test(name)) await run('-t lpush')
-    const { result, cpu } = await cpuDuring(server, () => run(tests[name]?.[0]))
-    const { perSecond, p50, p99, command } = result
-    return {
-      values: { perSecond, p50: p50 * 1_000, p99: p99 * 1_000, ...microsPer(cpu, requests) },
-      details: { command },
-    }
+  async prepare(context, options) {
+    await requireConnections(Math.max(...options.idle) + BACKGROUND_CLIENTS)
+    if (options.sets.includes('usual')) await requireRedisBenchmark(context.signal)
+    const idle = options.sets.includes('info') ? options.idle : []
+    const servers = product({ idle: [...new Set([0, ...idle])], build: options.builds })
+    return await redisForEach(context, servers, async (one) => {
+      const config = { 'lazyfree-lazy-user-del': 'no' }
+      const server = await startFilledRedis(context, { ...one, busy: BACKGROUND_CLIENTS, config })
+      const elements = Math.max(...options.lengths)
+      if (one.idle === 0) {
+        await fillKey(server, { key: READ, type: 'list', elements }, context.signal)
+      }
+      return server
+    })
   },
 
-  sections: (rows, { options }) => [
-    sectionOf(rows, {
-      title: 'Command by command',
-      paragraphs: ['The source articles: Redis性能优化方案, listing 10, from Redis in Action.'],
-      caption: `redis-benchmark -c 1 -n ${options.requests}`,
-      columns: [
-        range('perSecond', rows),
-        fromArticles('articles commands/s', articles, 'command'),
-        ratio('perSecond', '× PING'),
-        ...[range('mainCpuMicros', rows), 'p50', 'p99'],
+  cases: (_, { sets, builds: build, idle, lengths, elements }) => {
+    const big = { set: ['big-keys'], idle: [0], build }
+    const all: Record<(typeof sets)[number], Case[]> = {
+      usual: product({ set: ['usual'], idle: [0], build, command: Object.keys(tests) }),
+      info: product({ set: ['info'], idle, build, command: [NOTHING, 'INFO', 'CLIENT LIST'] }),
+      'big-keys': [
+        ...product({ ...big, command: [NOTHING] }),
+        ...product({ ...big, key: ['list'], command: [LRANGE], elements: lengths }),
+        ...product({ ...big, key: types, command: DELETIONS, elements: [elements] }),
       ],
-    }),
-  ],
-  claims: (rows) =>
-    rows.where({ command: 'PING' }).all.map((row) => {
-      const [rate, micros] = [row.median('perSecond') ?? 0, row.median('mainCpuMicros') ?? 0]
-      return `${row.text('build')}: at ${figure(rate)} PING/s, Redis's main thread works ${percent((rate * micros) / 1e6)} of the time. The rest of the time, it waits for the next command.`
-    }),
+    }
+    return sets.flatMap((set) => all[set])
+  },
+
+  async measure(one, serverOf, { options: { duration: seconds, requests }, context: { signal } }) {
+    const server = serverOf(one)
+    const command = String(one.command)
+    if (one.set === 'usual') return await benchmark(server, command, requests, signal)
+    if (DELETIONS.includes(command)) return await deleteOnce(server, one, signal)
+    const args = command === LRANGE ? [READ, '0', String(Number(one.elements) - 1)] : []
+    return await loop(server, [...command.split(' '), ...args], { seconds, signal })
+  },
+
+  sections: sectionsOf,
+  claims: claimsOf,
 }
