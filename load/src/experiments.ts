@@ -5,13 +5,11 @@ import { http } from './experiments/http/http.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
 import { maxRate } from './experiments/max-rate/max-rate.ts'
-import { memory } from './experiments/memory/memory.ts'
 import { pipelining } from './experiments/pipelining/pipelining.ts'
 import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
 import { scaling } from './experiments/scaling/scaling.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
-import { slotMove } from './experiments/slot-move/slot-move.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 import { soak } from './experiments/soak/soak.ts'
 import { store } from './experiments/store/store.ts'
@@ -26,12 +24,10 @@ export const experiments: readonly Experiment[] = [
   store,
   retention,
   cluster,
-  memory,
   ports,
   shortConnections,
   ioThreads,
   pipelining,
   commands,
   slowReader,
-  slotMove,
 ]

@@ -1,63 +1,104 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
-import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
-import { startCluster } from '../../drivers/redis/cluster.ts'
-import { numbersOption } from '../../drivers/redis/options.ts'
-import type { Context, Experiment } from '../../experiment/experiment.ts'
-import { counted, figure } from '../../experiment/figures.ts'
-import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
-import { range, sectionOf } from '../../reporting/columns.ts'
-import { measureViews, openViews, type Views, type Watched } from './views.ts'
+import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
+import type { Experiment } from '../../experiment/experiment.ts'
+import { asCpu, asRate, product } from '../../experiment/shape.ts'
+import { type MemoryBench, measureMemory, startMemory, VIEWED } from './memory.ts'
+import { claimsOf, sectionsOf } from './report.ts'
+import { keys, moveKey, type Pair, startPair } from './slot-move.ts'
+import { measureViews, NO_CLUSTER, startViews, type Views } from './views.ts'
+
+const parts = ['views', 'memory', 'slot-move'] as const
 
 interface ClusterOptions {
+  parts: (typeof parts)[number][]
   nodes: number[]
   inFlight: number[]
   clients: number
   partitions: number
+  small: number
+  large: number[]
+  sessions: number[]
+  queryBuffer: string
 }
 
-/** By the number of nodes. */
-type Bench = Map<number, { views: Views; nodes: Watched[] }>
+/** The servers of the chosen parts. */
+interface Bench {
+  /** By the number of nodes. */
+  views: Map<number, Views>
+  memory?: MemoryBench
+  pair?: Pair
+}
 
-/** The factor `nodes` of a single Redis without a cluster. */
-const NO_CLUSTER = 0
-const nodesText = (count: string | number) => (count === NO_CLUSTER ? 'no cluster' : String(count))
+/** The ratio of sessions in the two small data sets without views. */
+const FACTOR = 4
 
-/** CPU time and network traffic of a page view on a Redis Cluster, by number of nodes. */
+/** What page views and sessions cost a Redis Cluster. */
 export const cluster: Experiment<ClusterOptions, Bench> = {
   name: 'cluster',
-  title: 'Redis Cluster: the work of a page view, by nodes',
-  summary: "CPU time and network bytes of the store's recordView on a Redis Cluster",
+  title: 'Redis Cluster',
+  detail: ({ options }) => (options.parts as string[]).join(', '),
+  summary: 'CPU time of a page view by nodes, memory of sessions, and moves of slots',
   group: 'The store',
   about: `
-Starts Redis Clusters (primaries only, partitioned layout, append-only file on) and records views with the store:
-1,000 sessions, 1,000 items by Zipf's law. Several clients simulate several processes of the API, each with a
-connection to every node. All clients run in one process, so the rates do not show the effect of more nodes. The
-CPU time per view does: nodes share the work, but a client's batch of views is split between them, and each part
-costs a read and a write.
-
-"batches" is the number of batches that all nodes received per view (INFO total_reads_processed). More views in
-flight make larger batches. The first row is a single Redis without a cluster, with the layout of the source
-articles.
+views      Records views with the store on clusters of primaries (partitioned layout, append-only file on): 1,000
+           sessions, 1,000 items by Zipf's law. Several clients simulate several processes of the API, each with a
+           connection to every node. All clients run in one process, so the rates do not show the effect of more
+           nodes. The CPU time per view does: nodes share the work, but a client's batch of views is split between
+           them, and each part costs a read and a write. "batches" is the number of batches that all nodes received
+           per view (INFO total_reads_processed). The first row is a single Redis without a cluster.
+memory     Fills a node with the store's own calls: each user logs in once, views items and has data. The result is
+           the growth of used_memory. Small data sets show the memory of a session, of an item that it viewed, of a
+           byte of its data, of the count of an item, and of the slots; large ones whether the figures hold.
+slot-move  A slot moves key by key, with MIGRATE. The source serves no other clients until the target has the key,
+           and the target serves none while it restores the key. The keys are those of a partition of sessions: the
+           hash login and the sorted set recent. A client of each node sends one PING after another; the longest
+           one shows how long the node was blocked. MIGRATE and RESTORE are execution times (INFO commandstats). Redis
+           refuses a payload above the target's client-query-buffer-limit (1 GB; 64 MB in Onetrip's redis.conf).
 
 Examples:
-  npm run load -- cluster --nodes 1,3 --in-flight 16`,
+  npm run load -- cluster --parts views --nodes 1,3 --in-flight 16
+  npm run load -- cluster --parts memory --rounds 1   # takes minutes and 6 GB
+  npm run load -- cluster --parts slot-move --query-buffer 64mb --sessions 1000000,5000000`,
   rounds: 3,
   duration: 2,
-  quick: { rounds: 1, duration: 0.3, nodes: [1, 3] },
+  quick: {
+    rounds: 1,
+    duration: 0.3,
+    nodes: [1, 3],
+    small: 2_000,
+    large: [],
+    sessions: [10_000, 100_000],
+  },
   configure(command) {
-    const views = 'concurrent views of each client'
+    const moved = [10_000, 100_000, 1_000_000, 5_000_000]
+    const large = [1_000_000, 5_000_000]
     command
-      .addOption(numbersOption('--nodes <list>', 'numbers of primaries', [1, 16], [1, 2, 3]))
-      .addOption(numbersOption('--in-flight <list>', views, [1, 1_000], [1, 4, 16]))
-      .option('--clients <n>', 'number of clients', wholeNumber(1, 100), 8)
-      .option('--partitions <n>', 'number of partitions', wholeNumber(1, 16_384), 64)
+      .addOption(namesOption('--parts <list>', parts, ['views']))
+      .addOption(numbersOption('--nodes <list>', 'views: primaries', [1, 16], [1, 2, 3]))
+      .addOption(
+        numbersOption('--in-flight <list>', 'views: at a time per client', [1, 1_000], [1, 4, 16]),
+      )
+      .option('--clients <n>', 'views: number of clients', wholeNumber(1, 100), 8)
+      .option('--partitions <n>', 'views, memory: partitions', wholeNumber(1, 16_384), 64)
+      .option('--small <n>', 'memory: sessions of small data sets', wholeNumber(1_000, 1e6), 1e5)
+      .addOption(numbersOption('--large <list>', 'memory: of large data sets', [1, 1e8], large))
+      .addOption(numbersOption('--sessions <list>', 'slot-move: of a partition', [1, 2e7], moved))
+      .option('--query-buffer <size>', "slot-move: the target's client-query-buffer-limit", '1gb')
   },
 
   factors: [
-    { name: 'nodes', label: 'nodes', text: nodesText },
+    { name: 'part' },
+    {
+      name: 'nodes',
+      text: (count) => (count === NO_CLUSTER ? 'no cluster' : String(count)),
+    },
     { name: 'inFlight', label: 'views in flight' },
+    { name: 'key' },
+    { name: 'sessions' },
+    { name: 'items', label: 'items viewed by each' },
+    { name: 'dataBytes', label: 'data bytes of each' },
   ],
-  subject: 'nodes',
+  subject: 'part',
   metrics: [
     { name: 'viewsPerSecond', label: 'views/s', ...asRate },
     { name: 'mainCpuMicros', label: 'main threads CPU µs /view', ...asCpu },
@@ -68,65 +109,67 @@ Examples:
     { name: 'commands', label: 'commands /view', format: 'fixed' },
     { name: 'bytesIn', label: 'bytes to Redis /view', format: 'whole' },
     { name: 'bytesOut', label: 'bytes from Redis /view', format: 'whole' },
+    { name: 'bytes', label: 'used_memory added, bytes', format: 'whole' },
+    { name: 'perSession', label: 'bytes /session', kind: 'count', better: 'lower' },
+    { name: 'resident', label: 'resident / used', format: 'fixed' },
+    { name: 'megabytes', label: 'payload MB' },
+    { name: 'sourceMs', label: 'source blocked ms' },
+    { name: 'targetMs', label: 'target blocked ms' },
+    { name: 'migrateMs', label: 'MIGRATE ms' },
+    { name: 'restoreMs', label: 'RESTORE ms' },
   ],
-  progress: ['mainCpuMicros', 'batches'],
+  progress: ['mainCpuMicros', 'perSession', 'sourceMs'],
 
   async prepare(context, options) {
-    const bench: Bench = new Map()
-    for (const count of [NO_CLUSTER, ...options.nodes]) {
-      bench.set(count, await start(context, count, options))
+    const { parts, nodes, queryBuffer } = options
+    const bench: Bench = { views: new Map() }
+    for (const count of parts.includes('views') ? [NO_CLUSTER, ...nodes] : []) {
+      bench.views.set(count, await startViews(context, count, options))
     }
+    if (parts.includes('memory')) bench.memory = await startMemory(context)
+    if (parts.includes('slot-move')) bench.pair = await startPair(context, queryBuffer)
     return bench
   },
 
-  cases: (_, { nodes, inFlight }) => [
-    { nodes: NO_CLUSTER, inFlight: Math.max(...inFlight) },
-    ...product<Case>({ nodes, inFlight }),
-  ],
+  cases(_, { parts, nodes, inFlight, small, large, sessions }) {
+    const memory = [
+      ...product({ sessions: [small], items: [0, 1, 5, 25], dataBytes: [0] }),
+      { sessions: FACTOR * small, items: 0, dataBytes: 0 },
+      ...product({ sessions: [small], items: [0], dataBytes: [100, 1_000] }),
+      { sessions: 1, items: small, dataBytes: 0 },
+      ...product({ sessions: large, items: [VIEWED], dataBytes: [0] }),
+    ]
+    const all = {
+      views: [
+        { nodes: NO_CLUSTER, inFlight: Math.max(...inFlight) },
+        ...product({ nodes, inFlight }),
+      ],
+      memory,
+      'slot-move': product({ key: Object.keys(keys), sessions }),
+    }
+    return parts.flatMap((part) => all[part].map((one) => ({ part, ...one })))
+  },
   warmUp: (cases) =>
-    cases.filter(({ nodes }, index) => cases.findIndex((one) => one.nodes === nodes) === index),
+    cases.filter(
+      ({ part, nodes }, index) =>
+        part === 'views' && cases.findIndex((one) => one.nodes === nodes) === index,
+    ),
 
-  async measure(one, bench, { options: { duration, clients }, context: { signal } }) {
-    const { views, nodes } = bench.get(Number(one.nodes)) as { views: Views; nodes: Watched[] }
-    const load = { inFlight: clients * Number(one.inFlight), seconds: duration, signal }
-    return { values: await measureViews(views, nodes, load) }
+  async measure(one, { views, memory, pair }, { options, context: { signal } }) {
+    const watched = views.get(Number(one.nodes))
+    if (watched) {
+      const inFlight = options.clients * Number(one.inFlight)
+      return {
+        values: await measureViews(watched, { inFlight, seconds: options.duration, signal }),
+      }
+    }
+    if (one.part === 'memory' && memory) {
+      return await measureMemory(memory, one, { partitions: options.partitions, signal })
+    }
+    if (pair) return await moveKey(pair, one, signal)
+    throw new RangeError(`no servers for ${one.part}`)
   },
 
-  sections: (rows) => [
-    sectionOf(rows, {
-      title: 'CPU time and network traffic of a view',
-      caption: 'Per view, of all nodes together; medians of the rounds',
-      columns: [
-        range('mainCpuMicros', rows),
-        ...['busiestMicros', 'otherCpuMicros', 'clientCpuMicros', 'batches', 'commands'],
-        ...['bytesIn', 'bytesOut'],
-      ],
-    }),
-  ],
-  claims: (rows) =>
-    rows.where({ inFlight: Math.max(...rows.values('inFlight').map(Number)) }).all.map((row) => {
-      const of = (metric: string) => figure(row.median(metric) ?? Number.NaN)
-      const count = Number(row.case.nodes)
-      const where = count === NO_CLUSTER ? 'Without a cluster' : `With ${counted(count, 'node')}`
-      return `${where}, a view takes ${of('mainCpuMicros')} µs of CPU time of all main threads, and ${of('busiestMicros')} µs of the busiest main thread.`
-    }),
-}
-
-const CONFIG = { appendonly: 'yes', maxmemory: '0' }
-
-async function start(context: Context, count: number, options: ClusterOptions) {
-  const servers =
-    count === NO_CLUSTER
-      ? [await context.startRedis({ build: 'patched', config: CONFIG })]
-      : await startCluster(context, count, CONFIG)
-  const partitions = count === NO_CLUSTER ? null : options.partitions
-  const ports = servers.map(({ port }) => port)
-  const views = await openViews(ports, { partitions, clients: options.clients }, context)
-  const nodes: Watched[] = []
-  for (const server of servers) {
-    const monitor = await RedisMonitor.connect(server.url)
-    context.defer(() => monitor.close())
-    nodes.push({ server, monitor })
-  }
-  return { views, nodes }
+  sections: sectionsOf,
+  claims: claimsOf,
 }

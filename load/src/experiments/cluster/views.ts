@@ -6,51 +6,56 @@ import {
 } from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
-import type { RedisMonitor, RedisReading } from '@onetrip/stack/redis-info.ts'
+import { RedisMonitor, type RedisReading } from '@onetrip/stack/redis-info.ts'
+import { startCluster } from '../../drivers/redis/cluster.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { CpuReading } from '../../drivers/redis/threads.ts'
 import type { Context } from '../../experiment/experiment.ts'
 
 /** A Redis whose resources are measured. */
-export interface Watched {
+interface Watched {
   readonly server: RedisServer
   readonly monitor: RedisMonitor
 }
 
+/** The nodes, and their clients. */
 export interface Views {
+  readonly nodes: readonly Watched[]
   /** One per client. */
   readonly stores: readonly SessionStore[]
   readonly tokens: readonly string[]
   readonly nextItem: () => string
 }
 
+/** The factor `nodes` of a single Redis without a cluster. */
+export const NO_CLUSTER = 0
+
+const CONFIG = { appendonly: 'yes', maxmemory: '0' }
 const [SESSIONS, ITEMS, SEED] = [1_000, 1_000, 17]
 
-/**
- * Opens clients of a cluster or of a single Redis, and logs users in. The clients are closed at the end of the
- * measurement.
- *
- * @param ports of the nodes.
- * @param partitions null for a single Redis with the layout of the source articles.
- */
-export async function openViews(
-  ports: readonly number[],
-  { partitions, clients }: { partitions: number | null; clients: number },
+/** Starts a cluster or a single Redis, opens clients, and logs users in. */
+export async function startViews(
   context: Context,
+  count: number,
+  { clients, partitions }: { clients: number; partitions: number },
 ): Promise<Views> {
-  const nodes = ports.map((port) => ({ host: '127.0.0.1', port }))
+  const isCluster = count !== NO_CLUSTER
+  const servers = isCluster
+    ? await startCluster(context, count, CONFIG)
+    : [await context.startRedis({ build: 'patched', config: CONFIG })]
+  const addresses = servers.map(({ port }) => ({ host: '127.0.0.1', port }))
   const common = {
     janitor: 'elsewhere',
     deadlineMs: 30_000,
     tokens: { secrets: [newSecret()] },
   } as const
   const open = async () => {
-    const client = partitions === null ? null : createCluster(nodes)
+    const client = isCluster ? createCluster(addresses) : null
     if (client) context.defer(() => client.disconnect())
     const store = createSessionStore(
-      client && partitions !== null
+      client
         ? { ...common, client, keys: partitionedKeys(partitions) }
-        : { ...common, url: `redis://127.0.0.1:${ports[0]}` },
+        : { ...common, url: `redis://127.0.0.1:${addresses[0]?.port}` },
     )
     context.defer(() => store.close())
     await store.ready()
@@ -60,7 +65,13 @@ export async function openViews(
   const users = Array.from({ length: SESSIONS }, (_, index) => `user-${index}`)
   const logins = users.map((user, index) => stores[index % clients]?.login(user))
   const tokens = (await Promise.all(logins)).flatMap((session) => session?.token ?? [])
-  return { stores, tokens, nextItem: skewedItems(ITEMS, seededRandom(SEED)) }
+  const nodes: Watched[] = []
+  for (const server of servers) {
+    const monitor = await RedisMonitor.connect(server.url)
+    context.defer(() => monitor.close())
+    nodes.push({ server, monitor })
+  }
+  return { nodes, stores, tokens, nextItem: skewedItems(ITEMS, seededRandom(SEED)) }
 }
 
 /**
@@ -71,10 +82,9 @@ export async function openViews(
  */
 export async function measureViews(
   views: Views,
-  nodes: readonly Watched[],
   { inFlight, seconds, signal }: { inFlight: number; seconds: number; signal: AbortSignal },
 ) {
-  const read = () => Promise.all(nodes.map(readingOf))
+  const read = () => Promise.all(views.nodes.map(readingOf))
   const before = await read()
   const ownBefore = process.cpuUsage()
   const begun = performance.now()

@@ -39,13 +39,13 @@ loop:
   usual      the default tests of redis-benchmark -c 1, as in listing 10 of the source articles. The rate is an
              upper bound for a client that waits for each reply.
   info       INFO and CLIENT LIST, by number of idle connections. In the source articles, INFO took 80 % of a core
-             with 9,999 idle clients, because it iterated over all of them. The build baseline does so again.
-  big-keys   LRANGE by number of elements; and DEL, which frees memory in the main thread, or UNLINK, which frees it
-             in a background thread. Redis runs with lazyfree-lazy-user-del no, its default.
+             with 9,999 idle clients, because it iterated over all of them. Its build baseline does so again.
+  big-keys   LRANGE by number of elements; and DEL, which frees memory in the main thread, or UNLINK, which frees
+             it in a background thread. Redis runs with lazyfree-lazy-user-del no, its default.
 
 During info and big-keys, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a
-GET is due. With few cores, they also wait for CPU time: compare with the rows in which the one client sends nothing.
-Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
+GET is due. With few cores, they also wait for CPU time: compare with the rows in which the one client sends
+nothing. Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
 
 Examples:
   npm run load -- commands --sets info --idle 10,1000,9999 --builds baseline,stock

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { runExperiment } from '../support/experiment.ts'
 
 test('slot-move: larger keys block both nodes for longer', async () => {
-  const args = ['--rounds=1', '--fields=1000,200000']
-  const { text, result } = await runExperiment('slot-move', args)
+  const args = ['--parts=slot-move', '--rounds=1', '--sessions=1000,200000']
+  const { text, result } = await runExperiment('cluster', args)
   expect(text).toMatch(
     /^Moving login \(hash\) with 200,000 sessions blocked the source for [\d.,]+ ms/m,
   )
@@ -23,8 +23,8 @@ test('slot-move: larger keys block both nodes for longer', async () => {
 })
 
 test('slot-move: a payload above the limit of the target is an error without values', async () => {
-  const args = ['--rounds=1', '--fields=1000,200000', '--query-buffer=4mb']
-  const { result } = await runExperiment('slot-move', args)
+  const args = ['--parts=slot-move', '--rounds=1', '--sessions=1000,200000', '--query-buffer=4mb']
+  const { result } = await runExperiment('cluster', args)
   const [small, large] = result.samples.filter(({ case: { key } }) => key === 'login (hash)')
   expect(small?.errors).toBeUndefined()
   expect(large).toMatchObject({ errors: { refused: 1 } })
@@ -32,8 +32,8 @@ test('slot-move: a payload above the limit of the target is an error without val
 })
 
 test('memory: sessions, items and data need memory', async () => {
-  const args = ['--small=1000', '--large=6000', '--partitions=4']
-  const { text, result } = await runExperiment('memory', args)
+  const args = ['--parts=memory', '--rounds=1', '--small=1000', '--large=6000', '--partitions=4']
+  const { text, result } = await runExperiment('cluster', args)
   expect(text).toMatch(
     /^6,000 sessions with 5 viewed items each need [\d.,]+ bytes per session\.$/m,
   )
