@@ -50,7 +50,7 @@ describe('a threshold', () => {
   })
 
   test('is crossed by a metric without a value', () => {
-    expect(verdicts('batch:redisBytesIn<1000')).toEqual([['batch', null, false]])
+    expect(verdicts('batch:p9999<1000')).toEqual([['batch', null, false]])
   })
 
   test('of latency applies to all rounds together, with failed requests as the slowest', () => {

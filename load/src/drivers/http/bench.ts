@@ -1,11 +1,10 @@
-import { hideCredentials, requireOwnHost } from '@onetrip/stack/address.ts'
+import { hideCredentials } from '@onetrip/stack/address.ts'
 import { type Call, type WorkloadOptions, workload } from '@onetrip/stack/measure/workload.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { IO_THREADS } from '../../experiment/result.ts'
 import { clientsOf } from '../../variants.ts'
-import { hasRequest, type RequestFlags, requestsOf, requireAnswer } from './request.ts'
 import { logIn } from './sessions.ts'
 import { putOnSale } from './stock.ts'
 import { type Api, findTarget, type TargetOptions } from './target.ts'
@@ -13,8 +12,7 @@ import { type Api, findTarget, type TargetOptions } from './target.ts'
 /** The measured APIs, and the monitor of their Redis. */
 export interface HttpBench {
   readonly apis: readonly Api[]
-  /** Null for any other HTTP service. */
-  readonly monitor: RedisMonitor | null
+  readonly monitor: RedisMonitor
   /** Whether these programs were started by another process. */
   readonly foreign: { readonly apis: boolean; readonly redis: boolean }
   /** Whether the user gave `--i-own-this-host`. */
@@ -23,9 +21,7 @@ export interface HttpBench {
   calls(api: Api): Call[][]
 }
 
-type HttpBenchOptions = TargetOptions &
-  RequestFlags &
-  Omit<WorkloadOptions, 'tokens'> & { sessions: number }
+type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sessions: number }
 
 /**
  * Finds or starts the APIs to measure, and logs in `options.sessions` users at each of them (the APIs may sign tokens
@@ -34,15 +30,13 @@ type HttpBenchOptions = TargetOptions &
  * @throws Problem, ProgramError when the APIs cannot be found or started; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
-  if (hasRequest(options)) return await openAnyService(context, options)
   const { kind, redis, apis } = await findTarget(context, options)
   const isForeign = kind !== 'started for this'
   const foreign = { apis: isForeign, redis: isForeign || redis.build === 'foreign' }
   const monitor = await RedisMonitor.connect(redis.url)
   context.defer(() => monitor.close())
   if (foreign.redis) {
-    const more = kind === 'npm start' ? ' See the output of npm start.' : ''
-    const text = `Redis at ${hideCredentials(redis.url)} has stopped: it closed the connection.${more}`
+    const text = `Redis at ${hideCredentials(redis.url)} has stopped: it closed the connection.`
     void monitor.lost.then(() => context.fail(new Problem(text)))
   }
   const { version, build, ioThreads } = await monitor.facts()
@@ -73,24 +67,6 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
     foreign,
     owned: options.iOwnThisHost === true,
     calls: (api) => workload({ ...options, tokens: tokens.get(api) ?? [] }),
-  }
-}
-
-/** Prepares the measurement of any HTTP service, which has no known metrics. */
-async function openAnyService(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
-  const owned = options.iOwnThisHost === true
-  const requests = requestsOf(options)
-  for (const { api } of requests) requireOwnHost(api.url, owned)
-  for (const { api, call } of requests) {
-    await context.step(`Asking ${api.variant}`, () => requireAnswer(api.url, call, context.signal))
-  }
-  const calls = new Map(requests.map(({ api, call }) => [api, call]))
-  return {
-    apis: requests.map(({ api }) => api),
-    monitor: null,
-    foreign: { apis: true, redis: true },
-    owned,
-    calls: (api) => Array.from({ length: options.connections }, () => [calls.get(api) as Call]),
   }
 }
 

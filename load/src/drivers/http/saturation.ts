@@ -33,10 +33,6 @@ export const saturationMetrics: readonly Metric[] = [
   { name: 'generatorCpuMicros', label: 'generator CPU µs /request' },
   { ...cpu, name: 'apiCpuMicros', label: 'API CPU µs /request' },
   { ...cpu, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
-  { name: 'redisUserMicros', label: 'Redis user CPU µs /request' },
-  { name: 'redisKernelMicros', label: 'Redis kernel CPU µs /request' },
-  { name: 'redisBytesIn', label: 'bytes to Redis /request', format: 'whole' },
-  { name: 'redisBytesOut', label: 'bytes from Redis /request', format: 'whole' },
   { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
 ]
 

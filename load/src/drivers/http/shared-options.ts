@@ -6,7 +6,6 @@ import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
 import { type Variant, variants } from '../../variants.ts'
 import { namesOption } from '../redis/options.ts'
-import { addRequest, hasRequest, type RequestFlags } from './request.ts'
 
 // Options of all experiments over HTTP.
 
@@ -20,7 +19,7 @@ const workloads: Record<WorkloadName, { sessions: number; items: number; reads: 
   risk: { sessions: 1_000, items: 1, reads: 1 },
 }
 
-export interface WorkloadFlags extends RequestFlags {
+export interface WorkloadFlags {
   connections: number
   variants: Variant[]
   /** Seconds per variant. */
@@ -66,7 +65,6 @@ export function addWorkload(command: Command, defaults: Defaults): Command {
 /** Fills in the defaults of the workload. */
 export function withWorkload<Options extends WorkloadFlags>(options: Options): Options {
   const { connections, workload = 'realistic', url } = options
-  if (hasRequest(options)) return withoutWorkload(options)
   const usual = workloads[workload]
   if (workload === 'risk' && (options.reads ?? 1) < 1) {
     throw new Problem('--reads has no effect on --workload risk, which has read requests only.')
@@ -77,23 +75,13 @@ export function withWorkload<Options extends WorkloadFlags>(options: Options): O
   return { workload, ...defaults, ...options, ...(url && { variants: [] }) }
 }
 
-/** @throws Problem when options of the workload are given, because they have no effect. */
-function withoutWorkload<Options extends WorkloadFlags>(options: Options): Options {
-  const { workload, sessions, items, reads } = options
-  const isGiven = [workload, sessions, items, reads].some((one) => one !== undefined)
-  if (!isGiven) return { ...options, variants: [] }
-  throw new Problem(
-    '--workload, --sessions, --items and --reads have no effect with a path in --url, or with --method, --header or --body.',
-  )
-}
-
 /** Adds `--connections`, and the options of `TargetOptions` except the variants. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
-  const url = 'running APIs, whose Redis is given by REDIS_URL; or any HTTP service'
+  const url = 'running APIs, whose Redis is given by REDIS_URL'
   const threads =
     'threads of the Redis that is started, including the main thread (default: REDIS_IO_THREADS, else by cores)'
-  return addRequest(command)
+  return command
     .option('--connections <n>', 'concurrent HTTP connections', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API', wholeNumber(1, 64))
     .addOption(

@@ -8,13 +8,11 @@ import {
 } from '@onetrip/stack/address.ts'
 import { apiSettings } from '@onetrip/stack/api.ts'
 import { type ApiInfo, infoOf } from '@onetrip/stack/measure/usage.ts'
-import { newSecret, places, temporaryRunFolder } from '@onetrip/stack/places.ts'
+import { newSecret, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
-import { runningStack, type StackRecord } from '@onetrip/stack/record.ts'
 import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
-import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
@@ -23,79 +21,40 @@ import { isContender, type Variant, variantProgram, variants } from '../../varia
 /** The options that determine the APIs to measure. */
 export interface TargetOptions {
   variants: Variant[]
-  /** If undefined, any build is accepted. */
+  /** Default: patched. */
   redisBuild?: RedisBuild
-  /** If undefined, any transport is accepted. */
+  /** Default: TCP. */
   transport?: Transport
-  /** If undefined, any number of I/O threads is accepted. */
+  /** Default: by cores. */
   ioThreads?: number
-  /** Processes of each API. If undefined, any number is accepted. */
+  /** Processes of each API. Default: 1. */
   workers?: number
-  /** Running APIs to measure, instead of those of npm start or of a new stack. */
+  /** Running APIs to measure, instead of those of a new stack. */
   url?: string[]
   iOwnThisHost?: boolean
 }
 
 export interface Api {
-  /** The variant of one of our APIs, or the URL of any other service. */
-  variant: string
+  variant: Variant
   url: string
 }
 
 /** The measured stack. Its APIs are in the order of the options. */
 interface Target {
-  kind: 'npm start' | '--url' | 'started for this'
+  kind: '--url' | 'started for this'
   redis: { url: string; transport: Transport; build: string }
-  apis: (Api & { variant: Variant })[]
+  apis: Api[]
 }
 
 /**
- * Finds the APIs given by `--url`, else the stack of `npm start` if it matches the options, else starts a stack and
- * stops it at the end. Prints which one is measured.
+ * Finds the APIs given by `--url`, else starts a stack and stops it at the end.
  *
  * @throws Problem, ProgramError; the reason of the signal.
  */
-export async function findTarget(context: Context, options: TargetOptions): Promise<Target> {
-  const owned = options.iOwnThisHost === true
-  if (options.url) return await givenTarget(context, options.url, owned)
-  const record = await runningStack(places().record)
-  const mismatch = record ? await mismatchOf(record, options) : 'Nothing is running'
-  if (!record || mismatch) {
-    print(`${mismatch}: starting a stack for this run, and stopping it at the end.`)
-    return await ownTarget(context, options)
-  }
-  const { redis, apis } = record
-  for (const { url } of [redis, ...apis]) requireOwnHost(url, owned)
-  print(`Measuring the stack of npm start (process ${record.pid}).`)
-  const wanted = options.variants.flatMap((variant) =>
-    apis.filter((api) => api.variant === variant).map(({ url }) => ({ variant, url })),
-  )
-  describeApis(context, await Promise.all(wanted.map(({ url }) => infoOf(url))))
-  return { kind: 'npm start', redis, apis: wanted }
-}
-
-/** The reason why a running stack does not match the options, without a full stop; undefined if it matches. */
-async function mismatchOf(
-  { redis, apis }: StackRecord,
-  options: TargetOptions,
-): Promise<string | undefined> {
-  if (redis.nodes)
-    return 'The running stack has a Redis Cluster, but only one node of it can be measured'
-  const { redisBuild = redis.build, transport = redis.transport, workers } = options
-  const missing = options.variants.find((name) => !apis.some(({ variant }) => variant === name))
-  if (missing) return `The running stack has no ${missing} API`
-  const wanted = apis.filter(({ variant }) => options.variants.some((name) => name === variant))
-  for (const { url, variant } of workers === undefined ? [] : wanted) {
-    const running = (await infoOf(url)).workers ?? 'an unknown number of'
-    if (running !== workers) return `The running ${variant} API has ${running} workers`
-  }
-  if (options.ioThreads !== undefined) {
-    const { ioThreads } = await redisFacts(redis.url)
-    if (ioThreads !== options.ioThreads) return `The running Redis has io-threads ${ioThreads}`
-  }
-  if (redisBuild === redis.build && transport === redis.transport) return undefined
-  return `The running stack has Redis ${redis.build} over ${redis.transport}`
-}
+export const findTarget = (context: Context, options: TargetOptions): Promise<Target> =>
+  options.url
+    ? givenTarget(context, options.url, options.iOwnThisHost === true)
+    : ownTarget(context, options)
 
 /** Records the same facts about the load as `ownTarget`, so that results can be compared. */
 function describeApis(context: Context, infos: readonly ApiInfo[]): void {
@@ -172,7 +131,7 @@ async function givenTarget(
   const redisUrl = await redisOfEnvironment()
   if (redisUrl === undefined) {
     throw new Problem(
-      '--url needs REDIS_URL, the address of the Redis of these APIs, because Redis is measured, too. For any other HTTP service, add --method GET or a path.',
+      '--url needs REDIS_URL, the address of the Redis of these APIs, because Redis is measured, too.',
     )
   }
   const { transport } = redisAddress(redisUrl)

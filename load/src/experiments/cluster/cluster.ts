@@ -52,8 +52,8 @@ memory     Fills a node with the store's own calls: each user logs in once, view
 slot-move  A slot moves key by key, with MIGRATE. The source serves no other clients until the target has the key,
            and the target serves none while it restores the key. The keys are those of a partition of sessions: the
            hash login and the sorted set recent. A client of each node sends one PING after another; the longest
-           one shows how long the node was blocked. MIGRATE and RESTORE are execution times (INFO commandstats). Redis
-           refuses a payload above the target's client-query-buffer-limit (1 GB; 64 MB in Onetrip's redis.conf).
+           one shows how long the node was blocked. MIGRATE and RESTORE are execution times (INFO commandstats).
+           Redis refuses a payload above the target's client-query-buffer-limit (1 GB; 64 MB in Onetrip's redis.conf).
 
 Examples:
   npm run load -- cluster --parts views --nodes 1,3 --in-flight 16

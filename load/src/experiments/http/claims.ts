@@ -1,4 +1,3 @@
-import { hasRequest } from '../../drivers/http/request.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
@@ -14,7 +13,6 @@ function compared(rows: Rows): { ours: Row; base: Row } | undefined {
 
 /** The ratio of our best variant to its baseline, and the Redis work of both. */
 export function claimsOf(rows: Rows, { options }: Result): string[] {
-  if (hasRequest(options)) return rows.all.map(claimWithoutBaseline)
   const pair = compared(rows)
   if (!pair) return []
   const { ours, base } = pair
@@ -36,14 +34,6 @@ export function claimsOf(rows: Rows, { options }: Result): string[] {
     `${ours.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${redisWorkOf(base)}; ${ours.subject} ${redisWorkOf(ours)}.`,
   ]
-}
-
-function claimWithoutBaseline(row: Row): string {
-  if (row.hasDoubtfulRate) return `The rate of ${row.subject} is not reliable: its row is marked.`
-  const [rate, p99] = [row.value(RATE), row.value('p99')].map((value) =>
-    figure(value ?? Number.NaN),
-  )
-  return `${row.subject} answers ${rate} requests a second; 99 % of the answers take at most ${p99} ms.`
 }
 
 /** Connections, round trips and commands: `1, 5 and 9`. */

@@ -21,7 +21,6 @@ import { packageVersion } from '../../measure/machine.ts'
 import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
 import { descriptions, variants } from '../../variants.ts'
 import { claimsOf } from './claims.ts'
-import { redisWork } from './redis-work.ts'
 
 type HttpOptions = WorkloadFlags & TargetOptions
 
@@ -38,9 +37,7 @@ export const http: Experiment<HttpOptions, HttpBench> = {
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
-Measures the stack of npm start. If no stack is running, or if it does not match --variants, --redis-build,
---transport, --io-threads or --workers, the command starts its own stack and stops it at the end. docs/method.md
-describes the method and its limits.
+Starts Redis and the APIs, and stops them at the end. docs/method.md describes the method and its limits.
 
 Variants:
 ${variants.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')}
@@ -54,9 +51,6 @@ Workloads:
   risk        GET /me/risk with the local cache (the naive variants have no cache)
 The last four need variants of the store: docs/applications.md.
 
-Any HTTP service: --url with a path, --method, --header or --body sends these requests only. The result then has
-no Redis figures and no CPU time of the service. Results include URLs, but not the values of headers and bodies.
-
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs (its user needs INFO only)
   WORKERS, REDIS_POOL_SIZE   of the stack that the command starts (default: 1)
@@ -66,8 +60,6 @@ Environment:
 Examples:
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --quick --threshold 'batch:p99<50' --threshold errors=0
-  npm run load -- --url 'http://127.0.0.1:8080/search?q=tea' --threshold 'p99<20'   # any HTTP service
-  npm run load -- --url http://127.0.0.1:8080/orders --header 'content-type: application/json' --body '{"n":1}'
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
   duration: 5,
@@ -119,7 +111,6 @@ Examples:
       ],
       isDetail: true,
     },
-    ...redisWork(rows),
   ],
   claims: claimsOf,
 }

@@ -31,7 +31,6 @@ import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.t
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
-import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { asLatency, type Measured } from '../../experiment/shape.ts'
@@ -158,7 +157,6 @@ Examples:
       values: {
         ...{ rate, due, ...Object.fromEntries(percentiles), late, max },
         ...Object.fromEntries(costs.map((name) => [name, cost.values[name] ?? null])),
-        ...(!bench.monitor && { [ELSEWHERE]: null }),
       },
       foreignCpuSeconds: cost.foreignCpuSeconds,
       errors,

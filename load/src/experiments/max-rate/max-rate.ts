@@ -25,7 +25,6 @@ import {
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds, figure } from '../../experiment/figures.ts'
-import { ELSEWHERE } from '../../experiment/result.ts'
 import type { Row } from '../../experiment/rows.ts'
 import { asRate, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
@@ -70,7 +69,7 @@ For the measured stack, other services, workloads and environment variables, see
 Examples:
   npm run load -- max-rate --limit 'p99<5'
   npm run load -- max-rate --limit 'p95<20' --variants batch --threshold 'highestRate>=5000'
-  npm run load -- max-rate --url http://127.0.0.1:8080/search?q=tea --limit 'p99<50' --from 200`,
+  npm run load -- max-rate --limit 'p99<50' --from 200`,
   rounds: 3,
   duration: 2,
   quick: { rounds: 1, duration: 1, warmup: 0.5 },
@@ -160,7 +159,6 @@ Examples:
     return {
       values: {
         ...{ [RATE]: rate, latency: latencyAtBest, runs },
-        ...(!bench.monitor && { [ELSEWHERE]: null }),
       },
       foreignCpuSeconds,
       errors: rate === null ? (lowestFailed?.errors ?? {}) : {},
