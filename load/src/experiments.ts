@@ -4,11 +4,9 @@ import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
-import { maxRate } from './experiments/max-rate/max-rate.ts'
 import { pipelining } from './experiments/pipelining/pipelining.ts'
 import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
-import { scaling } from './experiments/scaling/scaling.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 import { soak } from './experiments/soak/soak.ts'
@@ -18,9 +16,7 @@ import { store } from './experiments/store/store.ts'
 export const experiments: readonly Experiment[] = [
   http,
   latency,
-  maxRate,
   soak,
-  scaling,
   store,
   retention,
   cluster,

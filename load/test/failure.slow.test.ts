@@ -24,7 +24,6 @@ test.for([
   ['http', redis, served],
   ['http', api, served],
   ['latency', api, [...served, '--rate=20']],
-  ['scaling', api, [...served, '--only=connections']],
   ['store', redis, ['--strategies=pipeline', '--links=unix']],
 ] as const)(
   '%s keeps the complete rounds when a program is killed',

@@ -38,17 +38,6 @@ describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, expe
     expect(new Set(metrics).size).toBe(metrics.length)
     expect(metrics).toEqual(expect.arrayContaining([...experiment.progress]))
   })
-
-  test('its help has examples and lines of at most 115 characters', () => {
-    const { summary, about, title } = experiment
-    expect(summary).not.toMatch(/\.$|^[A-Z][a-z]/)
-    expect(title).toMatch(/^[A-Z]/)
-    const lines = about.trim().split('\n')
-    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(115)
-    const examples = lines.slice(lines.indexOf('Examples:') + 1)
-    expect(examples.length).toBeGreaterThan(0)
-    for (const line of examples) expect(line).toMatch(/^ {2}(REDIS_URL=\S+ )?npm run load/)
-  })
 })
 
 const http = (...args: string[]) =>

@@ -1,12 +1,8 @@
-import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { highestRate } from '../../src/experiments/max-rate/search.ts'
-import { runLoad } from '../support/run.ts'
+import { describe, expect, test, vi } from 'vitest'
+import * as paced from '../../src/drivers/http/paced.ts'
+import { highestRate, searchRate } from '../../src/experiments/latency/search.ts'
+
+vi.mock(import('../../src/drivers/http/paced.ts'), { spy: true })
 
 describe('the search', () => {
   const options = { start: 1_000, precision: 1.05, runs: 30 }
@@ -42,50 +38,34 @@ describe('the search', () => {
   })
 })
 
-/** Searches for the highest rate of a service with these statuses. Expects the exit code. */
-async function search(status: () => number, expected: number, ...more: string[]) {
-  const server = createServer((_, response) => {
-    response.statusCode = status()
-    response.end()
+/** The figures of a search, if requests beyond 60 a second fail. */
+async function search(failing: boolean) {
+  vi.mocked(paced.runPaced).mockImplementation(async (_bench, _api, { schedule }) => {
+    const [due, failed] = [schedule.length, failing || schedule.length > 60 ? 5 : 0]
+    const errors = { 503: failed }
+    const run = { due, ok: due - failed, errors, percentile: () => 3, max: 4, doubts: [] }
+    return { ...run, cost: { foreignCpuSeconds: 0 } } as never
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
-  const folder = await temporaryFolder()
-  const json = join(folder, 'result.json')
-  const url = `http://127.0.0.1:${port}/`
-  const args = [
-    ...['max-rate', '--url', url, '--method=GET', '--limit=p50<5000', '--from=40'],
-    ...['--connections=2', '--rounds=1', '--duration=1', '--warmup=0', '--no-report', ...more],
-  ]
-  const load = await runLoad({ state: folder, args: [...args, '--json', json], until: /./ })
-  expect(await load.exited).toEqual({ code: expected, signal: null })
-  const { samples, options } = JSON.parse(await readFile(json, 'utf8'))
-  return { text: load.output.join('\n'), options, sample: samples[0] }
+  const notes: string[] = []
+  const bench = { starts: new Map() } as never
+  const api = { variant: 'batch', url: '' } as const
+  const measured = await searchRate(bench, api, {
+    ...{ limit: 'p50<10', from: 40, runs: 8, duration: 1, arrivals: 'even', seed: 1, round: 1 },
+    signal: new AbortController().signal,
+    note: (text) => void notes.push(text),
+  })
+  return { ...measured, notes }
 }
 
-test('max-rate finds the limit of a service that refuses higher rates', async () => {
-  // The service accepts 60 requests per second, independent of the machine's speed.
-  let [second, count] = [0, 0]
-  const status = () => {
-    const now = Math.floor(performance.now() / 1_000)
-    if (now !== second) [second, count] = [now, 0]
-    return ++count > 60 ? 503 : 200
-  }
-  const { text, options, sample } = await search(status, 0, '--runs=8', '--threshold=errors=0')
-  expect(text).toMatch(/^Round 1\/1 .* 40 requests\/s: [\d.]+ ms$/m)
-  expect(text).toMatch(/ requests\/s: failed \(503: \d+\)$/m)
-  expect(options.limit).toBe('p50<5000')
-  expect(sample.values.highestRate).toBeGreaterThanOrEqual(40)
-  expect(sample.values.highestRate).toBeLessThanOrEqual(120) // a run of 1 s, within two seconds of the clock
-  expect(sample.values.runs).toBeLessThanOrEqual(8)
+test('finds the limit of a service that refuses higher rates', async () => {
+  const { values, errors, notes } = await search(false)
+  expect(values.highestRate).toBeGreaterThan(55)
+  expect(values.highestRate).toBeLessThanOrEqual(60)
+  expect(values.latency).toBe(3)
+  expect(errors).toEqual({})
+  expect(notes.slice(0, 2)).toEqual(['40 requests/s: 3.00 ms', '80 requests/s: failed (503: 5)'])
 })
 
 test('a rate at which requests fail does not hold, and errors has the failures', async () => {
-  let count = 0
-  const status = () => (++count % 4 === 0 ? 503 : 200)
-  const { text, sample } = await search(status, 4, '--runs=2', '--threshold=errors=0')
-  expect(sample).toMatchObject({ values: { highestRate: null, runs: 2 }, errors: { 503: 10 } })
-  expect(text).not.toContain('holds up to')
+  expect(await search(true)).toMatchObject({ values: { highestRate: null }, errors: { 503: 5 } })
 })

@@ -53,7 +53,7 @@ slot-move  A slot moves key by key, with MIGRATE. The source serves no other cli
            and the target serves none while it restores the key. The keys are those of a partition of sessions: the
            hash login and the sorted set recent. A client of each node sends one PING after another; the longest
            one shows how long the node was blocked. MIGRATE and RESTORE are execution times (INFO commandstats).
-           Redis refuses a payload above the target's client-query-buffer-limit (1 GB; 64 MB in Onetrip's redis.conf).
+           Redis refuses a payload above the target's client-query-buffer-limit (1 GB; Onetrip sets 64 MB).
 
 Examples:
   npm run load -- cluster --parts views --nodes 1,3 --in-flight 16

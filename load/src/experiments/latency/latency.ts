@@ -9,7 +9,7 @@ import {
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
-import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { apiOf, openBench } from '../../drivers/http/bench.ts'
 import { FAILED, pacedDoubts, runPaced } from '../../drivers/http/paced.ts'
 import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
@@ -27,28 +27,40 @@ import {
   requireBounded,
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
-import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
+import { startGenerator } from '../../drivers/pacer/pacer.ts'
 import { numbers, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { errorKinds, figure, withRange } from '../../experiment/figures.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
-import type { Section } from '../../experiment/section.ts'
-import { asLatency, type Measured } from '../../experiment/shape.ts'
+import { errorKinds } from '../../experiment/figures.ts'
+import { asLatency, asRate, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { type Column, errors, sectionOf } from '../../reporting/columns.ts'
-import { givenRates, perSecond, type Rate, sharesOfCapacity } from './rates.ts'
+import { givenRates, type Rate, sharesOfCapacity } from './rates.ts'
+import { claimsOf, sectionsOf } from './report.ts'
+import {
+  HIGHEST_RATE,
+  imprecise,
+  limitText,
+  requireLimit,
+  type SearchBench,
+  searchRate,
+} from './search.ts'
 
 interface LatencyOptions extends WorkloadFlags, TargetOptions {
   /** In requests per second. Replaces `shares`. */
   rate?: number[]
   /** Percent of the slowest variant's capacity. */
   shares: number[]
+  /** Such as `p99<10`, in milliseconds. Replaces `shares`. */
+  limit?: string
+  /** The first rate of a search. */
+  from: number
+  /** The maximum number of runs of a search. */
+  runs: number
   arrivals: Arrivals
   /** The minimum for each variant at each rate, over all rounds; 0 for runs of equal length. */
   requests: number
 }
 
-type Bench = HttpBench & { rates: readonly Rate[]; generator: PacedGenerator }
+type Bench = SearchBench & { rates: readonly Rate[] }
 
 const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
 
@@ -56,7 +68,7 @@ const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
 export const latency: Experiment<LatencyOptions, Bench> = {
   name: 'latency',
   title: 'Latency at a fixed rate',
-  summary: 'compare the latency of the variants at fixed rates',
+  summary: 'latency of the variants at fixed rates, or the highest rate within a limit',
   group: 'Over HTTP',
   about: `
 An open loop: requests are due at a fixed rate, independent of the speed of the API, like the visitors of a site.
@@ -68,10 +80,16 @@ for all variants. --rate sets them instead. A request that fails, or still
 waits for a connection one second after the end, counts as slower than all others. A percentile is shown if at
 least ten requests are beyond it: p99.99 needs --requests 100000. Details: docs/method.md.
 
+With --limit, the rates are not given: a search finds the highest rate at which a percentile stays below a limit.
+It doubles or halves the rate until one holds and one does not, then tries rates between them, to a precision of
+5 %. A rate is rejected after two runs above the limit. A run in which a request failed or was not sent is above
+the limit. A run takes --duration, or up to 20 s if ten requests beyond the percentile need more time.
+
 For the measured stack, the workloads and the environment variables, see npm run load -- http --help.
 
 Examples:
   npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
+  npm run load -- latency --limit 'p99<10' --threshold 'batch:highestRate>=5000'
   npm run load -- latency --rate 1000,5000 --variants pipeline,batch --arrivals poisson
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- latency --url http://127.0.0.1:3000 --rate 500`,
   rounds: 3,
@@ -87,6 +105,13 @@ Examples:
           .argParser(numbers(1, 1_000_000))
           .conflicts('shares'),
       )
+      .addOption(
+        new Option('--limit <condition>', 'search for the highest rate, such as p99<10 (ms)')
+          .argParser(requireLimit)
+          .conflicts(['shares', 'rate']),
+      )
+      .option('--from <rate>', '--limit: the first rate', wholeNumber(1, 1_000_000), 1_000)
+      .option('--runs <n>', '--limit: maximum runs of a search', wholeNumber(1, 100), 20)
       .addOption(arrivalsOption())
       .option(
         '--requests <n>',
@@ -111,32 +136,42 @@ Examples:
     })),
     { name: 'max', label: 'longest ms', overall: longest },
     { name: 'late', label: 'sent late p99 ms' },
+    { name: HIGHEST_RATE, label: 'highest requests/s', ...asRate },
+    { name: 'latency', label: 'ms at that rate' },
+    { name: 'runs', label: 'runs', format: 'whole' },
     { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
     ...saturationMetrics.filter(({ name }) => /^(api|redis)Cpu/.test(name)),
   ],
-  progress: ['p50', 'p99', 'max'],
-  doubts: pacedDoubts,
+  progress: ['p50', 'p99', 'max', HIGHEST_RATE, 'latency'],
+  doubts: { ...pacedDoubts, imprecise },
   baseline: baselineVariant,
 
   async prepare(context, options) {
-    const { rate: given, shares } = options
+    const { rate: given, shares, limit } = options
     for (const rate of given ?? []) requireBounded(rate, secondsAt(rate, options))
     context.describe('software', { Generator: packageVersion('undici') })
     const bench = await openBench(context, options)
-    const rates = given
-      ? givenRates(given)
-      : await sharesOfCapacity(bench, context, shares, options)
+    const rates =
+      limit === undefined
+        ? given
+          ? givenRates(given)
+          : await sharesOfCapacity(bench, context, shares, options)
+        : [{ at: limitText(limit), rate: options.from }]
     const generator = startGenerator(context.signal)
     context.defer(() => generator.close())
-    return { ...bench, rates, generator }
+    return { ...bench, rates, generator, starts: new Map() }
   },
   cases: ({ rates, apis }) =>
     rates.flatMap(({ at }) => apis.map(({ variant }) => ({ at, variant }))),
   warmUp: (cases, { warmup }) =>
     warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
 
-  async measure({ at, variant }, bench, { round, options, context: { signal } }) {
+  async measure({ at, variant }, bench, { round, options, context: { signal }, note }) {
     const api = apiOf(bench, variant)
+    const { limit } = options
+    if (limit !== undefined && round > 0) {
+      return await searchRate(bench, api, { ...options, limit, round, signal, note })
+    }
     const rate = bench.rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const schedule = arrivalTimes({
       rate,
@@ -165,7 +200,7 @@ Examples:
     }
   },
 
-  sections: (rows) => rows.by('at').map(({ rows: own }) => sectionAt(own)),
+  sections: sectionsOf,
   claims: claimsOf,
 }
 
@@ -181,49 +216,4 @@ function pooledAt(samples: readonly Measured[], name: Percentile): number | null
 function longest(samples: readonly Measured[]): number | null {
   const values = samples.flatMap(({ values }) => values.max ?? [])
   return values.length > 0 ? Math.max(...values) : null
-}
-
-function rateText({ all: [first] }: Rows): string {
-  const rate = perSecond(first?.median('rate') ?? Number.NaN)
-  const at = first?.text('at') ?? ''
-  return at === rate ? rate : `${rate} (${at} of the capacity of the slowest variant)`
-}
-
-function sectionAt(rows: Rows): Section {
-  return sectionOf(rows, {
-    title: `At ${rateText(rows)}`,
-    caption: `Latency at ${rateText(rows)} in ms, from when a request was due, over all rounds (range of the rounds). Requests that failed or were not sent count as the slowest`,
-    columns: [
-      ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
-      { head: 'longest ms', cell: (row) => figure(row.value('max') ?? Number.NaN) },
-      { head: 'requests due', cell: (row) => figure(row.total('due')) },
-      ...[errors, 'late', 'apiCpuMicros', 'redisCpuMicros'],
-    ],
-  })
-}
-
-function percentileColumn(name: Percentile): Column {
-  return {
-    head: `${percentText(name)} ms`,
-    cell(row) {
-      const value = row.value(name)
-      if (value === FAILED) return 'failed'
-      if (value === null) return '-'
-      const { min = value, max = value } = row.summary(name) ?? {}
-      return withRange({ median: value, min, max })
-    },
-  }
-}
-
-/** The p99 of all variants at the highest rate at which the most rows have no marks. */
-function claimsOf(rows: Rows): string[] {
-  const p99 = (row: Row) => row.value('p99') ?? FAILED
-  const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
-  const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
-  const most = Math.max(2, ...sound.map(({ all }) => all.length))
-  const best = sound.findLast(({ all }) => all.length === most)
-  if (!best) return []
-  const sorted = best.all.toSorted((a, b) => p99(a) - p99(b))
-  const texts = sorted.map((row) => `${figure(p99(row))} ms with ${row.subject}`)
-  return [`At ${rateText(best)}, 99 % of the answers take at most ${texts.join(', ')}.`]
 }
