@@ -18,7 +18,7 @@ async function processOf(state: string, words: readonly string[]): Promise<numbe
 const brief = ['--rounds=1000', '--duration=0.5', '--no-report']
 const served = ['--warmup=0', '--variants=batch', '--sessions=8', '--connections=4']
 const redis = { name: 'Redis (patched)', words: ['redis-server'] }
-const api = { name: 'the batch API', words: ['apps/demo/src/server.ts'] }
+const api = { name: 'the batch API', words: ['apps/api/src/server.ts'] }
 
 test.for([
   ['http', redis, served],

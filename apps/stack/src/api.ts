@@ -6,14 +6,19 @@ import { Problem } from './problem.ts'
 import { type Program, startProgram } from './program.ts'
 import { until } from './until.ts'
 
-/** The API with the demo page and the shop. */
-const server = fileURLToPath(new URL('../../demo/src/server.ts', import.meta.url))
+/** The entry files of the API alone, and of the API with the demo page and the shop. */
+const applications = {
+  api: fileURLToPath(new URL('../../api/src/server.ts', import.meta.url)),
+  demo: fileURLToPath(new URL('../../demo/src/server.ts', import.meta.url)),
+}
 
 /** Options that are the same for all APIs of a stack. */
 export interface CommonApiOptions {
   host: string
   /** Signs the tokens. APIs that share it accept each other's tokens. */
   sessionSecret: string
+  /** Default `api`. */
+  application?: keyof typeof applications
   /** Settings that override the environment of this process. */
   env?: NodeJS.ProcessEnv
   /** Cancels the start. */
@@ -23,7 +28,7 @@ export interface CommonApiOptions {
 export interface OwnApiOptions {
   /** The strategy, or the name of `program`. */
   variant: string
-  /** Another program with the same API. Default: `apps/demo`, which is `apps/api` with more routes. */
+  /** Another program with the same API, instead of `application`. */
   program?: string
   port: number
   /** Called when the program has exited, to remove what a killed program leaves. */
@@ -62,12 +67,12 @@ export async function isReady(url: string, signal: AbortSignal | null = null): P
  * @throws ProgramError if the API does not start, for example because its Redis does not answer.
  */
 export async function startApi(options: ApiOptions): Promise<Program> {
-  const { variant, program, host, port } = options
+  const { variant, application = 'api', program, host, port } = options
   const { env } = process
   const api = await startProgram({
     name: `the ${variant} API`,
     command: process.execPath,
-    args: [program ?? server],
+    args: [program ?? applications[application]],
     env: {
       ...env,
       NODE_ENV: 'development',

@@ -52,6 +52,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   await mkdir(dirname(place.report), { recursive: true }) // without the folder, the APIs print a warning
   return await step('Starting Redis and the APIs', (onStep) =>
     startStack({
+      application: 'demo',
       ...{ redis, host, sessionSecret, signal, onStep },
       ...(settings.race && { demo: { run: place.run } }),
       apis: [

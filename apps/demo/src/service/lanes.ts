@@ -41,8 +41,6 @@ const settings = {
   JANITOR_INTERVAL_SECONDS: '0',
   REDIS_INFO_INTERVAL_SECONDS: '0',
   DOCS: 'false',
-  DEMO_SOCKET: '',
-  REPORT_FILE: '',
   LOG_LEVEL: 'error',
   OTEL_EXPORTER_OTLP_ENDPOINT: '',
 }

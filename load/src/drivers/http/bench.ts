@@ -30,7 +30,9 @@ type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sess
  * @throws Problem, ProgramError when the APIs cannot be found or started; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
-  const { kind, redis, apis } = await findTarget(context, options)
+  const isViews = [undefined, 'realistic', 'articles'].includes(options.workload)
+  const application = isViews ? 'api' : 'demo' // which has the routes of the other workloads
+  const { kind, redis, apis } = await findTarget(context, { ...options, application })
   const isForeign = kind !== 'started for this'
   const foreign = { apis: isForeign, redis: isForeign || redis.build === 'foreign' }
   const monitor = await RedisMonitor.connect(redis.url)

@@ -32,6 +32,8 @@ export interface TargetOptions {
   /** Running APIs to measure, instead of those of a new stack. */
   url?: string[]
   iOwnThisHost?: boolean
+  /** What a new stack runs. */
+  application?: 'api' | 'demo'
 }
 
 export interface Api {
@@ -100,6 +102,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
         ? { kind: 'foreign', url }
         : { kind: 'own', build, transport: transport ?? 'tcp', port, ...directories, ...config },
       host: '127.0.0.1',
+      ...(options.application && { application: options.application }),
       apis: variants.map((name, index) => ({ ...variantProgram(name), port: ports[index] ?? 0 })),
       sessionSecret: newSecret(),
       env: {
