@@ -113,7 +113,6 @@ export function startWorkers({ count, graceMs, log }: WorkersOptions) {
     // A process that could not be started, for example beyond the limit of processes, never emits 'exit'.
     worker.on('error', (err) => {
       if (worker.process.pid === undefined) ended(`worker could not be started: ${err.message}`)
-      else log.warn({ err, worker: number }, 'a message to a worker was lost')
     })
   }
 
