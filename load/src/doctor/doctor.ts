@@ -14,7 +14,7 @@ import { outputFile } from '../reporting/outputs.ts'
 import { clientChecks } from './client-findings.ts'
 import { type Finding, type Observation, ranked, severities } from './finding.ts'
 import { Probe } from './probe.ts'
-import { markdownReport, reportOf, terminalReport } from './report.ts'
+import { reportOf, terminalReport } from './report.ts'
 import { serverChecks } from './server-findings.ts'
 import { watch } from './watch.ts'
 
@@ -27,10 +27,8 @@ interface Flags {
   cores?: number
   stall: number
   maxClients: number
-  showKeys?: true
   failOn: (typeof severities)[number] | 'none'
   json?: string
-  markdown?: string
 }
 
 /** `npm run load -- doctor` */
@@ -51,10 +49,6 @@ export function doctorCommand({ interrupt }: Invocation): Command {
       wholeNumber(0, 1_000_000),
       10_000,
     )
-    .option(
-      '--show-keys',
-      'print keys of the slow log in full (default: their pattern, because ids may be secret)',
-    )
     .addOption(
       new Option(
         '--fail-on <severity>',
@@ -64,16 +58,14 @@ export function doctorCommand({ interrupt }: Invocation): Command {
         .default('high'),
     )
     .option('--json <file>', 'write figures, findings and clients to this file')
-    .option('--markdown <file>', 'write the report to this file, as Markdown')
   return command
     .addHelpText(
       'after',
       `
-The doctor is read-only. It sends INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, CONFIG GET io-threads, COMMAND
-INFO, and MEMORY USAGE for keys in the slow log. CLIENT LIST takes at most 1 % of the server's time. If the user
-lacks a permission, the report omits that data and lists the permission. These permissions are enough:
-  ACL SETUSER doctor on >PASSWORD %R~* -@all +auth +client|setname +info +client|list +slowlog|get
-    +latency|latest +config|get +command|info +memory|usage
+The doctor is read-only. It sends INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, and CONFIG GET io-threads. CLIENT LIST takes at most 1 % of the server's time. If the user
+lacks a permission, the report omits that data and lists the command. These permissions are enough:
+  ACL SETUSER doctor on >PASSWORD -@all +auth +client|setname +info +client|list +slowlog|get
+    +latency|latest +config|get
 
 Environment:
   REDIS_URL             the server, if --url is not given; may contain a password
@@ -84,7 +76,7 @@ Exit codes: 0 no finding of the severity --fail-on or above; ${FOUND} at least o
 Examples:
   npm run load -- doctor --url redis://127.0.0.1:6379
   REDIS_URL=rediss://doctor:secret@cache.example:6380 npm run load -- doctor --watch 60 --json report.json
-  npm run load -- doctor --url redis://127.0.0.1 --fail-on medium --markdown report.md`,
+  npm run load -- doctor --url redis://127.0.0.1 --fail-on medium`,
     )
     .action(async () => {
       const { failOn, ...flags } = command.opts<Flags>()
@@ -97,21 +89,18 @@ Examples:
 async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promise<Finding[]> {
   const url = await addressOf(flags.url)
   const json = flags.json === undefined ? null : await outputFile('--json', flags.json)
-  const markdown =
-    flags.markdown === undefined ? null : await outputFile('--markdown', flags.markdown)
   const cores = flags.cores ?? (isLocal(url) ? availableParallelism() : null)
-  const { stall: stallMs, maxClients: maxListed, showKeys = false } = flags
+  const { stall: stallMs, maxClients: maxListed } = flags
   const server = hideCredentials(url)
   const probe = await Probe.connect(url)
   try {
-    const options = { seconds: flags.watch, maxListed, cores, stallMs, showKeys, signal }
+    const options = { seconds: flags.watch, maxListed, cores, stallMs, signal }
     const seen = await step(`Watching ${server} for ${flags.watch} s`, () => watch(probe, options))
     const findings = findingsOf(seen)
     const { unseen } = probe
-    const report = reportOf(seen, findings, { server, unseen, rules: probe.rulesText() })
+    const report = reportOf(seen, findings, { server, unseen })
     print(`${report.version} at ${server}\n\n${terminalReport(seen, report)}`)
     await json?.save(`${JSON.stringify(report, null, 2)}\n`)
-    await markdown?.save(markdownReport(seen, report))
     return findings
   } catch (error) {
     signal.throwIfAborted() // prefer the reason of the abort to the error that it caused

@@ -39,15 +39,6 @@ export interface Observation {
   cores: number | null
   /** Stalls shorter than this are ignored, in milliseconds. */
   stallMs: number
-  /** By key. */
-  keys: ReadonlyMap<string, KeyFacts>
-}
-
-export interface KeyFacts {
-  /** The key as it may be printed. */
-  shown: string
-  /** Null if unknown. */
-  bytes: number | null
 }
 
 export type Check = (seen: Observation) => Finding | null

@@ -3,15 +3,12 @@ import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
 import { connectOnce } from '../drivers/redis/connect.ts'
-import { commandName } from '../experiment/figures.ts'
 import { OWN_NAME } from './replies.ts'
 
 /** A command without a reply, whose data is missing in the report. */
 export interface Unseen {
   command: string
   reason: string
-  /** The missing ACL rule; null if the reason is not a permission. */
-  rule: string | null
 }
 
 /** A read-only connection. Commands that Redis refuses are recorded in `unseen`. */
@@ -54,43 +51,30 @@ export class Probe {
     } catch (error) {
       if (!isReply(error)) throw unusable(this.#url, error)
       const { message } = error
-      throw new Problem(
-        `The user may not run INFO: ${message}. To grant the permission: ${this.rulesText(['+info'])}`,
-      )
+      throw new Problem(`The user may not run INFO: ${message}. --help lists the permissions.`)
     }
   }
 
   /**
    * Sends a command.
    *
-   * @param rule the ACL rule that permits the command: `+client|list`.
    * @returns the reply; null if Redis refused the command. `unseen` then has the reason.
    * @throws Problem when the connection fails.
    */
-  async ask(rule: string, name: string, ...args: string[]): Promise<unknown> {
-    const command = commandName(rule.slice(1))
+  async ask(name: string, ...args: string[]): Promise<unknown> {
     try {
       return await this.#redis.call(name, ...args)
     } catch (error) {
       if (!isReply(error)) throw unusable(this.#url, error)
-      const [message = ''] = error.message.split(', with args') // the arguments may contain keys
-      const needed = /\bkey/.test(message) ? `${rule} %R~*` : rule
-      this.skip(command, message, message.startsWith('NOPERM') ? needed : null)
+      const [message = ''] = error.message.split(', with args') // omits the arguments
+      this.skip([name, args[0]].join(' '), message)
       return null
     }
   }
 
   /** Records a command that was not sent or was refused, once. */
-  skip(command: string, reason: string, rule: string | null = null): void {
-    if (!this.unseen.some((one) => one.command === command))
-      this.unseen.push({ command, reason, rule })
-  }
-
-  /** The ACL command that grants the missing permissions. */
-  rulesText(rules = this.unseen.flatMap(({ rule }) => rule ?? [])): string {
-    const words = new Set(rules.flatMap((rule) => rule.split(' ')))
-    const { username = 'default' } = redisAddress(this.#url).options
-    return `ACL SETUSER ${username} ${[...words].join(' ')}`
+  skip(command: string, reason: string): void {
+    if (!this.unseen.some((one) => one.command === command)) this.unseen.push({ command, reason })
   }
 
   close(): void {

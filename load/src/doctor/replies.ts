@@ -53,8 +53,6 @@ export interface SlowCommand {
   micros: number
   /** In lower case. */
   command: string
-  /** May contain secrets. Redis truncates long ones. */
-  args: readonly string[]
   /** The name of the client's connection. */
   client: string
 }
@@ -68,8 +66,8 @@ export function parseSlowLog(reply: unknown): SlowCommand[] {
     address?: string,
     name?: string,
   ]
-  return (reply as Entry[]).map(([, at, micros, [command = '', ...args], , client = '']) => ({
-    ...{ at, micros, args, client },
+  return (reply as Entry[]).map(([, at, micros, [command = ''], , client = '']) => ({
+    ...{ at, micros, client },
     command: command.toLowerCase(),
   }))
 }

@@ -1,7 +1,6 @@
 import { styleText } from 'node:util'
 import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import type { Table } from '../experiment/section.ts'
-import { code, plain, tableMarkdown } from '../reporting/markdown.ts'
 import { tableText } from '../reporting/terminal.ts'
 import { type Figures, hasScripts } from './figures.ts'
 import type { Finding, Observation } from './finding.ts'
@@ -21,20 +20,17 @@ export interface DoctorReport {
   commands: Record<string, { calls: number; micros: number }>
   clients: Observation['clients']
   unseen: readonly Unseen[]
-  /** The ACL command that grants the missing permissions; null if none is missing. */
-  permissions: string | null
 }
 
 interface About {
   server: string
   unseen: readonly Unseen[]
-  rules: string
 }
 
 export function reportOf(
   { figures, clients, info, settings, cores, costs }: Observation,
   findings: Finding[],
-  { server, unseen, rules }: About,
+  { server, unseen }: About,
 ): DoctorReport {
   const { commandStats, ...others } = figures
   const product = info.has('valkey_version') ? 'Valkey' : 'Redis'
@@ -54,7 +50,6 @@ export function reportOf(
     commands: Object.fromEntries(commandStats),
     clients,
     unseen,
-    permissions: unseen.some(({ rule }) => rule !== null) ? rules : null,
   }
 }
 
@@ -171,33 +166,5 @@ export function terminalReport(seen: Observation, report: DoctorReport): string 
     summary(report),
     ...found,
     ...(report.unseen.length > 0 ? [['Missing data:', ...missing(report)].join('\n  ')] : []),
-    ...(report.permissions ? [`To grant the permissions: ${report.permissions}`] : []),
   ].join('\n\n')
-}
-
-export function markdownReport(seen: Observation, report: DoctorReport): string {
-  const found = report.findings.flatMap((finding, index) => [
-    `### ${index + 1}. ${plain(finding.title)}`,
-    [
-      `- Finding: ${code(finding.id)}, ${finding.severity}`,
-      ...linesOf(finding).map(([label, text]) => `- ${label}: ${plain(text)}`),
-    ].join('\n'),
-  ])
-  return `${[
-    `# ${plain(`${report.version} at ${report.server}`)}`,
-    `${report.date}, watched for ${figure(seen.figures.seconds)} s.`,
-    '## Findings',
-    summary(report),
-    ...found,
-    ...tablesOf(seen).flatMap((table) => [`## ${table.caption}`, tableMarkdown(table)]),
-    ...(report.unseen.length > 0
-      ? [
-          '## Missing data',
-          missing(report)
-            .map((line) => `- ${plain(line)}`)
-            .join('\n'),
-        ]
-      : []),
-    ...(report.permissions ? [`To grant the permissions: ${code(report.permissions)}`] : []),
-  ].join('\n\n')}\n`
 }

@@ -1,6 +1,5 @@
 import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import { type Check, megabytes, severityOf, severityOfStall } from './finding.ts'
-import type { SlowCommand } from './replies.ts'
 
 // Checks of the server: stalls, and settings of I/O threads.
 
@@ -25,13 +24,10 @@ const slowCommands: Check = (seen) => {
   const slow = (seen.slowLog ?? []).filter(({ micros }) => micros >= seen.stallMs * 1_000)
   const longest = Math.max(0, ...slow.map(({ micros }) => micros / 1_000))
   if (slow.length === 0) return null
-  const keyOf = ({ args: [first = ''] }: SlowCommand) => seen.keys.get(first)
-  const groups = Map.groupBy(slow, (one) => [one.command, keyOf(one)?.shown ?? ''].join(' ').trim())
+  const groups = Map.groupBy(slow, ({ command }) => command)
   const evidence = [...groups].map(([what, all]) => {
     const most = Math.max(...all.map(({ micros }) => micros / 1_000))
-    const bytes = Math.max(0, ...all.map((one) => keyOf(one)?.bytes ?? 0))
-    const size = bytes > 0 ? ` (${megabytes(bytes)})` : ''
-    const text = `${what.replace(/^\S+/, commandName)}${size}: ${counted(all.length, 'time')}, up to ${figure(most)} ms`
+    const text = `${commandName(what)}: ${counted(all.length, 'time')}, up to ${figure(most)} ms`
     return { text, most }
   })
   const total = slow.reduce((sum, { micros }) => sum + micros, 0)

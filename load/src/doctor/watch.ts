@@ -3,7 +3,7 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { counted } from '../experiment/figures.ts'
 import { Census } from './census.ts'
 import { costsOf, type Figures, figuresOf } from './figures.ts'
-import type { KeyFacts, Observation } from './finding.ts'
+import type { Observation } from './finding.ts'
 import type { Probe } from './probe.ts'
 import {
   OWN_NAME,
@@ -19,7 +19,6 @@ export interface WatchOptions {
   maxListed: number
   cores: number | null
   stallMs: number
-  showKeys: boolean
   signal: AbortSignal
 }
 
@@ -31,8 +30,6 @@ const MIN_PAUSE_MS = 100
 
 const SLOW_LOG_SECONDS = 3_600
 const SLOW_LOG_ENTRIES = '128'
-/** MEMORY USAGE is sent for at most this number of keys. */
-const MAX_KEYS = 10
 
 /**
  * Watches a server for `seconds`, then reads its slow log, latency events and settings.
@@ -56,14 +53,13 @@ export async function watch(probe: Probe, options: WatchOptions): Promise<Observ
   ])
   const figures = figuresBetween(before, info, { seconds: elapsed, own, census })
   const slowLog = await readSlowLog(probe, Number(info.get('server_time_usec') ?? 0) / 1e6)
-  const events = await probe.ask('+latency|latest', 'LATENCY', 'LATEST')
+  const events = await probe.ask('LATENCY', 'LATEST')
   return {
     ...{ figures, info, cores, stallMs, slowLog },
     costs: costsOf(figures),
     clients: census?.groups() ?? null,
     stalls: events === null ? null : parseLatencyLatest(events),
     settings: await readSettings(probe),
-    keys: await readKeys(probe, slowLog ?? [], options),
   }
 }
 
@@ -84,7 +80,7 @@ async function takeCensus(
   }
   const census = new Census()
   do {
-    const reply = await probe.ask('+client|list', 'CLIENT', 'LIST')
+    const reply = await probe.ask('CLIENT', 'LIST')
     if (reply === null) return null
     const rows = parseClientList(String(reply))
     census.add(rows)
@@ -111,7 +107,7 @@ function figuresBetween(...args: Parameters<typeof figuresOf>): Figures {
 }
 
 async function readSlowLog(probe: Probe, now: number): Promise<SlowCommand[] | null> {
-  const reply = await probe.ask('+slowlog|get', 'SLOWLOG', 'GET', SLOW_LOG_ENTRIES)
+  const reply = await probe.ask('SLOWLOG', 'GET', SLOW_LOG_ENTRIES)
   if (reply === null) return null
   return parseSlowLog(reply).filter(
     ({ at, client }) => client !== OWN_NAME && at >= now - SLOW_LOG_SECONDS,
@@ -120,44 +116,8 @@ async function readSlowLog(probe: Probe, now: number): Promise<SlowCommand[] | n
 
 /** The settings that checks need. None of them is secret. */
 async function readSettings(probe: Probe): Promise<ReadonlyMap<string, string> | null> {
-  const reply = await probe.ask('+config|get', 'CONFIG', 'GET', 'io-threads')
+  const reply = await probe.ask('CONFIG', 'GET', 'io-threads')
   if (reply === null) return null
   const [name = '', value = ''] = reply as string[]
   return new Map([[name, value]])
 }
-
-/** The keys in the slow log: first arguments of commands that have their key there (COMMAND INFO). */
-async function readKeys(
-  probe: Probe,
-  slowLog: readonly SlowCommand[],
-  { showKeys, stallMs }: WatchOptions,
-): Promise<Map<string, KeyFacts>> {
-  const slow = slowLog.filter(({ micros }) => micros >= stallMs * 1_000)
-  const names = [...new Set(slow.map(({ command }) => command))]
-  if (names.length === 0) return new Map()
-  const reply = await probe.ask('+command|info', 'COMMAND', 'INFO', ...names)
-  const withKey = new Set(
-    ((reply ?? []) as ([string, number, string[], number] | null)[]).flatMap((one) =>
-      one?.[3] === 1 ? one[0] : [],
-    ),
-  )
-  const keys = new Map<string, KeyFacts>()
-  for (const {
-    command,
-    args: [key],
-  } of slow) {
-    if (!withKey.has(command) || key === undefined || keys.has(key)) continue
-    if (keys.size === MAX_KEYS) break
-    const bytes = await probe.ask('+memory|usage', 'MEMORY', 'USAGE', key)
-    const shown = showKeys ? key : maskedKey(key)
-    keys.set(key, { shown, bytes: bytes === null ? null : Number(bytes) })
-  }
-  return keys
-}
-
-/** The pattern of a key, `session:*` for `session:5f2a…`, because ids may be credentials. */
-export const maskedKey = (key: string): string =>
-  key
-    .split(':')
-    .map((part) => (/^[a-z][a-z_.{}-]{0,30}$/i.test(part) ? part : part && '*'))
-    .join(':')

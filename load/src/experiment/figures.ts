@@ -28,13 +28,6 @@ export function withRange(summary: Summary | null, text = figure): string {
 export const withRatioRange = (ratio: Ratio | null): string =>
   withRange(ratio && { ...ratio, median: ratio.mean })
 
-/** A mean ratio with its interval: `13.4 (12.7-14.1)`; `-` for none. */
-export function withInterval(ratio: Ratio | null): string {
-  if (!ratio) return '-'
-  const { mean, interval } = ratio
-  return `${figure(mean)}${interval ? ` (${figure(interval.low)}-${figure(interval.high)})` : ''}`
-}
-
 /** A share of 0 to 1 as a percentage: `97.1 %`, `0.04 %`. */
 export const percent = (share: number): string => `${figure(share * 100)} %`
 

@@ -31,11 +31,9 @@ export interface Metric {
   readonly name: string
   /** The head of its column, with the unit: `CPU µs /request`. */
   readonly label: string
-  /**
-   * How two results are compared. `pace` depends on the current speed of the machine, so it is compared as a ratio
-   * to the baseline of the same round. `cpu` depends on the processor, `count` on neither. Absent: not compared.
-   */
-  readonly kind?: 'pace' | 'cpu' | 'count'
+  /** `pace` depends on the current speed of the machine. Results are compared by its ratio to the baseline. */
+  readonly kind?: 'pace'
+  /** Absent: not compared. */
   readonly better?: 'higher' | 'lower'
   /** `percent`: a share of 0 to 1. `fixed`: always two decimals. `whole`: no decimals. Default: three digits. */
   readonly format?: 'percent' | 'fixed' | 'whole'
@@ -50,10 +48,9 @@ export function metricOf({ name: experiment, metrics }: Shape, name: string): Me
   throw new RangeError(`${experiment} has no metric ${name}`)
 }
 
-// How to compare rates, CPU time, counts and latencies.
+// How to compare rates, latencies, and CPU time or counts.
 export const asRate = { kind: 'pace', better: 'higher' } as const
-export const asCpu = { kind: 'cpu', better: 'lower' } as const
-export const asCount = { kind: 'count', better: 'lower' } as const
+export const asCost = { better: 'lower' } as const
 export const asLatency = { kind: 'pace', better: 'lower' } as const
 
 export interface Doubt {

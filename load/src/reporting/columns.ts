@@ -1,15 +1,7 @@
-import {
-  errorKinds,
-  figure,
-  percent,
-  withInterval,
-  withRange,
-  withRatioRange,
-} from '../experiment/figures.ts'
+import { errorKinds, figure, percent, withRange, withRatioRange } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
-import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
-import type { Ratio } from '../experiment/statistics.ts'
+import { type Metric, metricOf } from '../experiment/shape.ts'
 
 export interface Column {
   readonly head: string
@@ -96,26 +88,18 @@ export function range(name: string, rows: Rows, head?: string): Column {
   }
 }
 
-/** A column with the ratio of a metric to that of a baseline. */
-const multiple =
-  (kind: string, text: (ratio: Ratio | null) => string) =>
-  (name: string, head: string, base?: Partial<Case>): Column => ({
-    head: `${head} ${kind}`,
-    cell(row, rows) {
-      const other = base ? rows.find({ ...row.case, ...base }) : row.baseline(rows)
-      return other === row ? '1' : text(row.ratio(name, other))
-    },
-  })
-
 /**
- * The ratio to a baseline, paired by round: the geometric mean with the range.
+ * The ratio to the baseline of the experiment, paired by round: the geometric mean with the range.
  *
- * @param base the factors of the baseline: `{ variant: 'naive' }`. Default: the experiment's baseline.
+ * @param head `× naive`
  */
-export const ratio = multiple('(range)', withRatioRange)
-
-/** The ratio to a baseline, with the 95 % interval of the mean. */
-export const interval = multiple('mean (95 % interval)', withInterval)
+export const ratio = (name: string, head: string): Column => ({
+  head: `${head} (range)`,
+  cell(row, rows) {
+    const base = row.baseline(rows)
+    return base === row ? '1' : withRatioRange(row.ratio(name, base))
+  },
+})
 
 /** Figures of the source articles, nested by the values of one or more factors. */
 interface ArticleFigures {

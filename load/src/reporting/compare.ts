@@ -4,7 +4,7 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
 import { geometricMean } from 'simple-statistics'
-import { errorKinds, figure, percent } from '../experiment/figures.ts'
+import { figure, percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import { type Row, Rows } from '../experiment/rows.ts'
 import type { Metric } from '../experiment/shape.ts'
@@ -42,12 +42,10 @@ Examples:
   return command.action(async (old: string, newer: string) => {
     const { tolerance } = command.opts<{ tolerance: number }>()
     const comparison = compare(await readResult(old), await readResult(newer), tolerance / 100)
-    const { differences, changes, failing } = comparison
+    const { differences, changes } = comparison
     print(['Different conditions:', ...differences, ''].join('\n  '))
     print(`${tableText(tableOf(changes))}\n`)
-    print(failing.join('\n'))
-    const isWorse = changes.some(({ verdict }) => verdict === 'worse')
-    if (isWorse || failing.length > 0) process.exitCode = REGRESSION
+    if (changes.some(({ verdict }) => verdict === 'worse')) process.exitCode = REGRESSION
   })
 }
 
@@ -73,11 +71,12 @@ interface Change extends ReturnType<typeof changeBetween> {
 export function compare(before: SavedResult, after: SavedResult, tolerance: number) {
   const { experiment } = after
   if (before.experiment !== experiment) throw new Problem('These are different experiments.')
+  requireAlike(before.result, after.result)
   const all = [before, after].map(({ result }) => Rows.of(experiment, result.samples))
   const [old, now] = all.map((rows) =>
     rows.filter((row) => all.every((others) => others.find(row.case))),
   ) as [Rows, Rows]
-  const metrics = comparableMetrics(experiment.metrics, before.result, after.result)
+  const metrics = experiment.metrics.filter(({ better }) => better)
   const pairs = now.all.flatMap((row) => metrics.map((metric) => ({ row, metric })))
   const figures = pairs.flatMap(({ row, metric }) => {
     const values = [old, now].map((rows) => valuesOf(rows.find(row.case), rows, metric))
@@ -95,27 +94,20 @@ export function compare(before: SavedResult, after: SavedResult, tolerance: numb
     const verdict = verdictOf(change, one.metric, tolerance)
     return { ...one, ...change, name: now.nameOf(one.row), metric: one.metric.label, verdict }
   })
-  const failing = now.all
-    .filter(
-      (row) =>
-        errorKinds(row.errors) !== '0' && errorKinds(old.find(row.case)?.errors ?? {}) === '0',
-    )
-    .map((row) => `New errors: ${now.nameOf(row)}: ${errorKinds(row.errors)}`)
-  return { differences: differencesBetween(before.result, after.result), changes, failing }
+  return { differences: differencesBetween(before.result, after.result), changes }
+}
+
+/** CPU time depends on the processor. Other programs increase that of cheap requests most. */
+function requireAlike(before: Result, after: Result): void {
+  const disturbance = Math.abs((before.elsewhere ?? 0) - (after.elsewhere ?? 0))
+  if (before.machine.cpu === after.machine.cpu && disturbance < DISTURBED) return
+  throw new Problem(
+    'The results cannot be compared: the processors differ, or other programs were busy during one of them.',
+  )
 }
 
 /** Ratios of smaller values (milliseconds, microseconds, counts) mean nothing. */
 const SMALLEST = 0.05
-
-/** CPU time depends on the machine. Other programs increase the CPU time of a request, that of cheap ones most. */
-function comparableMetrics(metrics: readonly Metric[], before: Result, after: Result) {
-  const isSameMachine = before.machine.cpu === after.machine.cpu
-  const isSameNoise = Math.abs((before.elsewhere ?? 0) - (after.elsewhere ?? 0)) < DISTURBED
-  return metrics.filter(
-    ({ better, kind }) =>
-      better && (kind === 'count' || (isSameNoise && (kind === 'pace' || isSameMachine))),
-  )
-}
 
 /** The value of each round; rates and latencies as ratios to the baseline, which has none itself. */
 function valuesOf(row: Row | undefined, rows: Rows, { name, kind }: Metric): number[] {

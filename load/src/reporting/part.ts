@@ -5,7 +5,7 @@ import { Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
 import { judgeThresholds, parseThreshold } from '../experiment/thresholds.ts'
 import { notesOf } from './columns.ts'
-import { thresholdSections } from './thresholds.ts'
+import { thresholdNotes } from './thresholds.ts'
 
 /** The report of one result, independent of the output format. */
 export interface Part {
@@ -29,13 +29,12 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
     title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     ending: endingOf(result, experiment),
-    notes: notesOf(rows),
+    notes: [...notesOf(rows), ...thresholdNotes(rows, judgeThresholds(rows, thresholds))],
     sections: [
       ...experiment.sections(rows, result).map((section) => ({
         ...section,
         tables: section.tables.map((table) => withIoThreads(table, result)),
       })),
-      ...thresholdSections(rows, judgeThresholds(rows, thresholds)),
     ],
     facts: provenanceOf(result),
     result,

@@ -46,28 +46,25 @@ describe('compare', () => {
     expect(changesOf(before, noisy)).toEqual({})
   })
 
-  test('on other machines or beside other programs, compares what does not depend on them', () => {
+  test('finds more CPU time and commands, and lists different conditions', () => {
+    const options = { ...before.result.options, connections: 8 }
     const more = () => ({ values: { apiCpuMicros: 600, commands: 20 } })
-    const { machine } = before.result
-    const same = changesOf(before, resultWith({ naive, batch }, more))
-    expect(same).toMatchObject({ 'batch: API CPU µs /request': 'worse' })
-    const elsewhere = resultWith({ naive, batch }, more, { machine: { ...machine, cpu: 'other' } })
-    const counts = { 'naive: commands /request': 'worse', 'batch: commands /request': 'worse' }
-    expect(changesOf(before, elsewhere)).toEqual(counts)
-    const disturbed = resultWith({ naive, batch: times(batch, 0.5) }, more, { elsewhere: 0.4 })
-    expect(changesOf(before, disturbed)).toEqual(counts)
+    const after = resultWith({ naive, batch }, more, { options })
+    expect(changesOf(before, after)).toEqual({
+      'naive: API CPU µs /request': 'worse',
+      'naive: commands /request': 'worse',
+      'batch: API CPU µs /request': 'worse',
+      'batch: commands /request': 'worse',
+    })
+    expect(compare(before, after, 0.1).differences).toEqual(['connections: 64, now 8'])
   })
 
-  test('reports new errors and different conditions', () => {
-    const options = { ...before.result.options, connections: 8 }
-    const errors = (variant: string) => (variant === 'batch' ? { errors: { timeout: 2 } } : {})
-    const { failing, differences } = compare(
-      before,
-      resultWith({ naive, batch }, errors, { options }),
-      0.1,
-    )
-    expect(failing).toEqual(['New errors: batch: timeout: 10'])
-    expect(differences).toEqual(['connections: 64, now 8'])
+  test('refuses results of another processor, or beside busy programs', () => {
+    const machine = { ...before.result.machine, cpu: 'other' }
+    for (const change of [{ machine }, { elsewhere: 0.4 }]) {
+      const after = resultWith({ naive, batch }, undefined, change)
+      expect(() => compare(before, after, 0.1)).toThrow('cannot be compared')
+    }
   })
 
   test('needs two rounds of the same case', () => {

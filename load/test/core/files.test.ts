@@ -74,7 +74,7 @@ test('the latest report has a page for each experiment, and --no-report does not
   ])
   expect(index).toContain('batch answers 12.0 times as many')
   const page = await readFile(join(state, 'report', 'report', 'http.html'), 'utf8')
-  expect(page).toContain('<td class="">3,333</td>')
+  expect(page).toMatch(/^naive .* 3,333 /m)
 })
 
 test('an error in the latest report does not prevent other files', async () => {
@@ -121,7 +121,7 @@ test.each([
 test('the page escapes all strings of a result', () => {
   const command = '<script>"&'
   const page = pageOf(partOf({ experiment: http, result: { ...result, command } }))
-  expect(page).toContain('<code>&#60;script&#62;&#34;&#38;</code>')
+  expect(page).toContain('&#60;script&#62;&#34;&#38;')
   expect(page).not.toMatch(/<(script|link|img)/)
 })
 

@@ -5,7 +5,6 @@ import type { Shape } from '../../src/experiment/shape.ts'
 import {
   errors,
   fromArticles,
-  interval,
   notesOf,
   range,
   ratio,
@@ -23,7 +22,7 @@ const shape: Shape = {
   ],
   metrics: [
     { name: 'rate', label: 'requests/s', kind: 'pace', better: 'higher' },
-    { name: 'cpu', label: 'CPU µs', kind: 'cpu', better: 'lower' },
+    { name: 'cpu', label: 'CPU µs', better: 'lower' },
     { name: 'busy', label: 'busy', format: 'percent' },
     { name: 'calls', label: 'calls', format: 'fixed' },
   ],
@@ -140,18 +139,6 @@ describe('a table', () => {
     const empty = tableOf(rows.where(crowd), { caption: '', columns: ['busy', 'cpu', errors] })
     expect(empty.head).toEqual(['build', 'errors'])
     expect(empty.rows).toEqual([['patched', '0']])
-  })
-
-  test('an interval needs two rounds', () => {
-    const columns = [interval('rate', '× stock')]
-    const cells = tableOf(
-      rows.filter(({ case: { idle } }) => idle === 0),
-      { caption: '', columns },
-    )
-    expect(cells.rows.map(([, cell]) => cell)).toEqual([
-      '1',
-      expect.stringMatching(/^2\.29 \([\d.]+-[\d.]+\)$/),
-    ])
   })
 
   test('marks follow the subject and are explained once', () => {

@@ -4,8 +4,6 @@ import { Rows } from '../../src/experiment/rows.ts'
 import { judgeThresholds, parseThreshold } from '../../src/experiment/thresholds.ts'
 import { http } from '../../src/experiments/http/http.ts'
 import { latency } from '../../src/experiments/latency/latency.ts'
-import { markdownOf } from '../../src/reporting/markdown.ts'
-import { pageOf } from '../../src/reporting/page.ts'
 import { partOf } from '../../src/reporting/part.ts'
 import { resultText } from '../../src/reporting/terminal.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
@@ -83,18 +81,12 @@ describe('a threshold', () => {
   })
 })
 
-test('the terminal, Markdown and the page show the same verdicts', () => {
+test('reports have the crossed thresholds', () => {
   const result = resultOf(http, samples, { thresholds: ['p99<20', 'batch:errors=0'] })
   const part = partOf({ experiment: http, result })
-  const texts = [resultText(part), markdownOf(part), pageOf(part)]
-  for (const text of texts) {
-    const words = text
-      .replaceAll(/<[^>]*>|\||\\/g, ' ')
-      .replaceAll('&#60;', '<')
-      .replaceAll(/\s+/g, ' ')
-    expect(words).toContain('Of 3 thresholds, 1 crossed')
-    expect(words).toMatch(
-      /p99 ?<20 naive p99 ms 186 crossed p99 ?<20 batch p99 ms 19\.5 met batch:errors=0 batch errors 0 met/,
-    )
-  }
+  expect(part.notes.slice(-2)).toEqual([
+    'Of 3 thresholds, 1 crossed.',
+    'p99<20 is crossed by naive: 186.',
+  ])
+  expect(resultText(part)).toContain('1 crossed')
 })

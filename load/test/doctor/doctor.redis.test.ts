@@ -100,7 +100,7 @@ test('reports an upper bound of commands per round trip if scripts run', async (
   const doctor = await doctorOn(socket)
   const commands = async () => {
     const seen = await look(doctor)
-    const report = reportOf(seen, [], { server: '', unseen: [], rules: '' })
+    const report = reportOf(seen, [], { server: '', unseen: [] })
     return /^commands +(.*)$/m.exec(terminalReport(seen, report))?.[1]?.trim()
   }
   expect(await commands()).toMatch(/per round trip$/)
@@ -123,19 +123,17 @@ test('finds a client that does not read its replies', async () => {
   expect(figures.clientMemory).toBeGreaterThan(1e6)
 })
 
-test('reports size and pattern of keys in the slow log, and their names only with --show-keys', async () => {
+test('reports slow commands without their arguments, which may be secret', async () => {
   const { socket } = await redisForThisTest({ config: { 'slowlog-log-slower-than': '1000' } })
   const doctor = await doctorOn(socket)
   const admin = adminOf(socket)
   const script = 'for i = 1, 300000 do redis.call("RPUSH", KEYS[1], i) end'
   await admin.eval(script, 1, 'feed:8e1f-secret')
   await admin.lrange('feed:8e1f-secret', 0, -1)
-  const size = /^LRANGE feed:\* \([\d.]+ MB\): 1 time, up to [\d.]+ ms$/m
-  const { evidence, remedy } = await find(doctor, 'slow-commands', size, { stallMs: 1 })
+  const slow = /^LRANGE: 1 time, up to [\d.]+ ms$/m
+  const { evidence, remedy } = await find(doctor, 'slow-commands', slow, { stallMs: 1 })
   expect(evidence.join('\n')).not.toContain('secret')
   expect(remedy).toContain('LRANGE reads everything: read in pages')
-  const shown = /^LRANGE feed:8e1f-secret/m
-  await find(doctor, 'slow-commands', shown, { stallMs: 1, showKeys: true })
 })
 
 test('finds connections refused at maxclients', async () => {

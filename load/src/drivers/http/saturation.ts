@@ -4,6 +4,7 @@ import { percentileNames, percentText } from '@onetrip/stack/measure/latencies.t
 import { Problem } from '@onetrip/stack/problem.ts'
 import { errorKinds } from '../../experiment/figures.ts'
 import {
+  asCost,
   asLatency,
   asRate,
   type Case,
@@ -17,8 +18,7 @@ import type { Api } from './target.ts'
 
 // Runs at full speed over HTTP: for the experiment http, and for the capacities that latency computes its rates from.
 
-const perRequest = { better: 'lower', kind: 'count', format: 'fixed' } as const
-const cpu = { kind: 'cpu', better: 'lower' } as const
+const perRequest = { ...asCost, format: 'fixed' } as const
 
 export const saturationMetrics: readonly Metric[] = [
   { name: 'requestsPerSecond', label: 'requests/s', ...asRate },
@@ -31,8 +31,8 @@ export const saturationMetrics: readonly Metric[] = [
   { ...perRequest, name: 'commands', label: 'commands /request' },
   { ...perRequest, name: 'roundTrips', label: 'round trips /request' },
   { name: 'generatorCpuMicros', label: 'generator CPU µs /request' },
-  { ...cpu, name: 'apiCpuMicros', label: 'API CPU µs /request' },
-  { ...cpu, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
+  { ...asCost, name: 'apiCpuMicros', label: 'API CPU µs /request' },
+  { ...asCost, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
   { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
 ]
 

@@ -1,7 +1,7 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { asCpu, asRate, product } from '../../experiment/shape.ts'
+import { asCost, asRate, product } from '../../experiment/shape.ts'
 import { type MemoryBench, measureMemory, startMemory, VIEWED } from './memory.ts'
 import { claimsOf, sectionsOf } from './report.ts'
 import { keys, moveKey, type Pair, startPair } from './slot-move.ts'
@@ -101,16 +101,16 @@ Examples:
   subject: 'part',
   metrics: [
     { name: 'viewsPerSecond', label: 'views/s', ...asRate },
-    { name: 'mainCpuMicros', label: 'main threads CPU µs /view', ...asCpu },
-    { name: 'busiestMicros', label: 'of the busiest node', ...asCpu },
-    { name: 'otherCpuMicros', label: 'other threads CPU µs /view', ...asCpu },
-    { name: 'clientCpuMicros', label: 'client CPU µs /view', ...asCpu },
+    { name: 'mainCpuMicros', label: 'main threads CPU µs /view', ...asCost },
+    { name: 'busiestMicros', label: 'of the busiest node', ...asCost },
+    { name: 'otherCpuMicros', label: 'other threads CPU µs /view', ...asCost },
+    { name: 'clientCpuMicros', label: 'client CPU µs /view', ...asCost },
     { name: 'batches', label: 'batches /view', format: 'fixed' },
     { name: 'commands', label: 'commands /view', format: 'fixed' },
     { name: 'bytesIn', label: 'bytes to Redis /view', format: 'whole' },
     { name: 'bytesOut', label: 'bytes from Redis /view', format: 'whole' },
     { name: 'bytes', label: 'used_memory added, bytes', format: 'whole' },
-    { name: 'perSession', label: 'bytes /session', kind: 'count', better: 'lower' },
+    { name: 'perSession', label: 'bytes /session', ...asCost },
     { name: 'resident', label: 'resident / used', format: 'fixed' },
     { name: 'megabytes', label: 'payload MB' },
     { name: 'sourceMs', label: 'source blocked ms' },

@@ -11,7 +11,7 @@ import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
 import { claimsOf, sectionsOf } from './report.ts'
 import { benchmark, tests } from './tests.ts'
@@ -87,10 +87,10 @@ Examples:
   subject: 'command',
   metrics: [
     { name: 'perSecond', label: 'commands/s', ...asRate },
-    { name: 'executionMicros', label: 'execution µs /command', ...asCpu },
+    { name: 'executionMicros', label: 'execution µs /command', ...asCost },
     { name: 'mainCpuShare', label: 'main thread CPU, of a core', format: 'percent' },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu },
-    { name: 'backgroundCpuMicros', label: 'background CPU µs /command', ...asCpu },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCost },
+    { name: 'backgroundCpuMicros', label: 'background CPU µs /command', ...asCost },
     { name: 'p50', label: 'GET p50 ms', ...asLatency },
     { name: 'p99', label: 'GET p99 ms', ...asLatency },
     { name: 'max', label: 'GET longest ms' },

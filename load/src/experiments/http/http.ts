@@ -18,7 +18,7 @@ import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { errors, interval, range, ratio, sectionOf, tableOf } from '../../reporting/columns.ts'
+import { errors, range, ratio, tableOf } from '../../reporting/columns.ts'
 import { descriptions, variants } from '../../variants.ts'
 import { claimsOf } from './claims.ts'
 
@@ -91,14 +91,6 @@ Examples:
 
   sections: (rows, result) => [
     throughput(rows, result),
-    sectionOf(rows, {
-      title: 'Latency at full speed',
-      caption: 'Latency at full speed, and how busy the generator was: medians of the rounds',
-      columns: [
-        ...['p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'],
-        ...['generatorCpuMicros', 'generatorBusy'],
-      ],
-    }),
     {
       title: 'The variants',
       tables: [
@@ -122,7 +114,6 @@ const knownIn = (rows: Rows) => references.filter((variant) => rows.find({ varia
 
 function throughput(rows: Rows, { options }: Result): Section {
   const shown = rows.filter((row) => main.includes(row.subject))
-  const known = knownIn(rows)
   const isPart = shown.all.length > 0 && shown.all.length < rows.all.length
   return {
     title: 'Throughput',
@@ -133,14 +124,6 @@ function throughput(rows: Rows, { options }: Result): Section {
     tables: [
       ...(isPart ? [perRequest(shown, 'The main variants')] : []),
       perRequest(rows, 'All variants'),
-      ...(known.length > 0
-        ? [
-            tableOf(rows, {
-              caption: 'Ratios of requests per second, paired by round',
-              columns: known.map((variant) => interval(RATE, `× ${variant}`, { variant })),
-            }),
-          ]
-        : []),
     ],
   }
 }

@@ -44,11 +44,3 @@ export const bytesInFlight = (name: CommandName, bytes: number, requests: number
 /** `64 B`, `16 kB`. */
 export const sizeText = (bytes: string | number): string =>
   Number(bytes) % 1_024 === 0 ? `${Number(bytes) / 1_024} kB` : `${bytes} B`
-
-/** Commands per second in the source articles, by command and threads, with small values and no pipelines. */
-export const articles = {
-  SET: { 1: 85_200, 4: 210_300 },
-  GET: { 1: 87_500, 4: 215_800 },
-  MGET: { 1: 42_100, 4: 68_700 },
-  LPUSH: { 1: 78_900, 4: 195_400 },
-}

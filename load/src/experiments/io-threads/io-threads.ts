@@ -14,7 +14,7 @@ import {
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { fillKeys, redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import {
   bytesInFlight,
   type CommandName,
@@ -95,8 +95,8 @@ Examples:
   subject: 'threads',
   metrics: [
     { name: 'perSecond', label: 'commands/s', ...asRate },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCpu },
-    { name: 'cpuMicros', label: 'all threads CPU µs /command', ...asCpu },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCost },
+    { name: 'cpuMicros', label: 'all threads CPU µs /command', ...asCost },
     { name: 'below1', label: 'below 1 ms', format: 'percent' },
     { name: 'above2', label: 'over 2 ms', format: 'percent' },
     { name: 'p99', label: 'p99 ms', ...asLatency },

@@ -3,15 +3,7 @@ import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Ratio } from '../../experiment/statistics.ts'
-import {
-  type Column,
-  errors,
-  fromArticles,
-  median,
-  range,
-  sectionOf,
-} from '../../reporting/columns.ts'
-import { articles } from './commands.ts'
+import { type Column, errors, median, range, sectionOf } from '../../reporting/columns.ts'
 
 const RATE = 'perSecond'
 
@@ -63,20 +55,16 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
   const rate =
     options.rate === undefined ? '' : `, ${figure(Number(options.rate))} commands/s in all`
   const load = `${options.connections} long connections over TCP${rate}`
-  return [
-    ...summaries(rows, result, load),
-    sectionOf(rows, {
-      title: 'Every setting',
-      paragraphs: ['The source articles: Redis双核架构实测QPS; Redis 6.2.6, 24 cores, memtier.'],
-      isDetail: rows.all.length > MANY,
-      caption: `Every setting: ${load}. Latencies are those of whole pipelines`,
-      columns: [
-        range(RATE, rows),
-        asInArticles,
-        ...['below1', 'above2', 'p99', range('mainCpuMicros', rows), 'cpuMicros', errors],
-      ],
-    }),
-  ]
+  const every = sectionOf(rows, {
+    title: 'Every setting',
+    isDetail: rows.all.length > MANY,
+    caption: `Every setting: ${load}. Latencies are those of whole pipelines`,
+    columns: [
+      range(RATE, rows),
+      ...['below1', 'above2', 'p99', range('mainCpuMicros', rows), 'cpuMicros', errors],
+    ],
+  })
+  return [...summaries(rows, result, load), every]
 }
 
 /** Two tables, measured and extrapolated, with a line for each load and columns for the settings. */
@@ -157,17 +145,6 @@ const firstGain = (all: readonly Compared[]): number | undefined =>
 /** A figure followed by the marks of its row. */
 const marked = (row: Row, text: string): string =>
   [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
-
-const articleRates = fromArticles('articles commands/s', articles, 'command', 'threads')
-
-/** The source articles measured small values without pipelines. */
-const asInArticles: Column = {
-  ...articleRates,
-  cell(row, rows) {
-    const { bytes = 100, pipeline = 1 } = row.case
-    return Number(bytes) <= 128 && pipeline === 1 ? articleRates.cell(row, rows) : ''
-  },
-}
 
 export function claimsOf(rows: Rows, result: Result) {
   const { machine } = result

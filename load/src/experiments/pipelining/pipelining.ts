@@ -8,7 +8,7 @@ import { fillKeys, keyName } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
-import { asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
 interface PipeliningOptions {
@@ -70,7 +70,7 @@ Examples:
     { name: 'valuesPerSecond', label: 'values/s', ...asRate },
     { name: 'p50', label: 'p50 ms', ...asLatency },
     { name: 'p99', label: 'p99 ms', ...asLatency },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /value', ...asCpu },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /value', ...asCost },
     { name: 'ceiling', label: 'ceiling values/s' },
     { name: 'redisBusy', label: 'Redis busy', format: 'percent' },
     { name: 'generatorBusy', label: 'generator busy', format: 'percent' },

@@ -3,7 +3,7 @@ import { HOW_TO_RUN, ip, requireOwnNetwork } from '../../drivers/redis/generator
 import { namesOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import { asCount, asCpu } from '../../experiment/shape.ts'
+import { asCost } from '../../experiment/shape.ts'
 import { sectionOf } from '../../reporting/columns.ts'
 import { OTHER_ADDRESS } from './network.ts'
 import { type Client, EXHAUSTED, type PortsOptions, runClient } from './run.ts'
@@ -59,13 +59,13 @@ Examples:
   metrics: [
     { name: 'ports', label: 'ports', format: 'whole' },
     { name: 'reuse', label: 'tcp_tw_reuse', format: 'whole' },
-    { name: 'refused', label: EXHAUSTED, format: 'percent', ...asCount },
+    { name: 'refused', label: EXHAUSTED, format: 'percent', ...asCost },
     { name: 'lasted', label: 'first failure after s' },
     { name: 'rateBefore', label: 'views/s before it' },
     { name: 'rateAfter', label: 'views/s after it' },
     { name: 'mostWaiting', label: 'most ports in TIME_WAIT', format: 'whole' },
     { name: 'waitingAtServer', label: 'on the side of Redis', format: 'whole' },
-    { name: 'redisCpuMicros', label: 'Redis CPU µs /view', ...asCpu },
+    { name: 'redisCpuMicros', label: 'Redis CPU µs /view', ...asCost },
     { name: 'views', label: 'views', format: 'whole' },
   ],
   progress: ['views'],

@@ -13,7 +13,7 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import type { Row } from '../../experiment/rows.ts'
-import { asCpu } from '../../experiment/shape.ts'
+import { asCost } from '../../experiment/shape.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import { type CleanUp, cleanUpNames, cleanUpOf, type RetentionOptions } from './clean-ups.ts'
 import { fillSessions } from './fill.ts'
@@ -61,7 +61,7 @@ Examples:
   metrics: [
     { name: 'removed', label: 'sessions removed' },
     { name: 'seconds', label: 'seconds' },
-    { name: 'mainCpuMicros', label: 'Redis CPU µs /session', ...asCpu },
+    { name: 'mainCpuMicros', label: 'Redis CPU µs /session', ...asCost },
     { name: 'slow', label: 'commands of 1 ms or more', format: 'whole' },
     { name: 'longestMs', label: 'longest command ms' },
     { name: 'p50', label: 'view p50 ms' },

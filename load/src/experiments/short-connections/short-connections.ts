@@ -21,7 +21,7 @@ import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted } from '../../experiment/figures.ts'
-import { asCount, asCpu, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
 import {
   isShape,
@@ -139,10 +139,10 @@ Examples:
   subject: 'build',
   metrics: [
     { name: 'perSecond', label: 'requests/s', ...asRate },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /request', ...asCpu },
-    { name: 'cpuMicros', label: 'all threads CPU µs /request', ...asCpu },
-    { name: 'systemCalls', label: 'system calls /connection', ...asCount },
-    { name: 'instructions', label: 'instructions', ...asCount },
+    { name: 'mainCpuMicros', label: 'main thread CPU µs /request', ...asCost },
+    { name: 'cpuMicros', label: 'all threads CPU µs /request', ...asCost },
+    { name: 'systemCalls', label: 'system calls /connection', ...asCost },
+    { name: 'instructions', label: 'instructions', ...asCost },
     { name: 'p50', label: 'p50 ms' },
     { name: 'p99', label: 'p99 ms', ...asLatency },
     { name: 'max', label: 'longest ms' },

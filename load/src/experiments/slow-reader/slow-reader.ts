@@ -7,7 +7,7 @@ import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import { asCount } from '../../experiment/shape.ts'
+import { asCost } from '../../experiment/shape.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import type { Reading, Work } from './client.ts'
 
@@ -78,7 +78,7 @@ Examples:
   ],
   subject: 'client',
   metrics: [
-    { name: 'addedMegabytes', label: 'memory added, peak MB', ...asCount },
+    { name: 'addedMegabytes', label: 'memory added, peak MB', ...asCost },
     { name: 'readMegabytes', label: 'replies read MB' },
     { name: 'closedAfter', label: 'closed by Redis after s', format: 'fixed' },
     { name: 'refusedWrites', label: "others' writes refused", format: 'percent' },

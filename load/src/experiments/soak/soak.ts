@@ -200,30 +200,7 @@ function resourceSection(details: Details): Section {
     ]),
     texts: [0, 5],
   }
-  return { title: 'Resources', tables: [table, readingTable(details)] }
-}
-
-const MAX_READINGS = 8
-
-function readingTable({ readings }: Details): Table {
-  const step = Math.ceil(readings.length / MAX_READINGS)
-  const resources: readonly ResourceName[] = [
-    'worker heap',
-    'worker RSS',
-    'Redis memory',
-    'Redis RSS',
-  ]
-  return {
-    caption: 'Memory during the run',
-    head: ['second', ...resources],
-    rows: readings
-      .filter((_, index) => (readings.length - 1 - index) % step === 0)
-      .map(({ second, values }) => [
-        whole(Math.round(second)),
-        ...resources.map((resource) => amount(resource, values[resource] ?? null)),
-      ]),
-    texts: [],
-  }
+  return { title: 'Resources', tables: [table] }
 }
 
 const discrepancySection = ({ discrepancies }: Details): Section => ({

@@ -14,7 +14,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { figure, withRatioRange } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
-import { asCpu, asRate, type Case, product } from '../../experiment/shape.ts'
+import { asCost, asRate, type Case, product } from '../../experiment/shape.ts'
 import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { measureCalls, type Operation, operations } from './calls.ts'
 
@@ -104,8 +104,8 @@ Examples:
     { name: 'pingMs', label: 'PING ms' },
     { name: 'p50', label: 'p50 ms' },
     { name: 'p99', label: 'p99 ms' },
-    { name: 'clientCpuMicros', label: 'client CPU µs /call', ...asCpu },
-    { name: 'cpuMicros', label: 'Redis CPU µs /call', ...asCpu },
+    { name: 'clientCpuMicros', label: 'client CPU µs /call', ...asCost },
+    { name: 'cpuMicros', label: 'Redis CPU µs /call', ...asCost },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /call' },
   ],
   progress: [RATE, 'p99'],
