@@ -3,7 +3,6 @@ import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
 import { Rows } from './experiment/rows.ts'
-import { judgeThresholds, parseThreshold, type Threshold } from './experiment/thresholds.ts'
 import { REGRESSION } from './reporting/compare.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
 import { partOf } from './reporting/part.ts'
@@ -20,7 +19,6 @@ export interface Invocation {
 interface Flags extends OutputFlags {
   quick?: boolean
   full?: boolean
-  threshold: readonly Threshold[]
 }
 
 /** The command of an experiment, with its own options and the common ones. */
@@ -40,35 +38,10 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
   const quickText = `a short run: ${settingsText(quick)}`
   command.addOption(new Option('--quick', quickText).conflicts(full ? 'full' : []))
   if (full) command.addOption(new Option('--full', settingsText(full)))
-  addOutputs(command.optionsGroup('Results:')).addOption(thresholdOption(experiment))
+  addOutputs(command.optionsGroup('Results:'))
   return command
-    .addHelpText('after', `\n${experiment.about.trim()}\n\n${thresholdHelp(experiment)}`)
+    .addHelpText('after', `\n${experiment.about.trim()}`)
     .action(() => measure(experiment, command, invocation))
-}
-
-function thresholdOption(experiment: Experiment): Option {
-  return new Option(
-    '--threshold <condition>',
-    "fail unless it is met, such as 'errors=0'; repeatable",
-  )
-    .argParser((text: string, before: readonly Threshold[] = []) => [
-      ...before,
-      parseThreshold(experiment, text),
-    ])
-    .default(
-      (experiment.thresholds ?? []).map((text) => parseThreshold(experiment, text)),
-      experiment.thresholds?.join(', ') ?? 'none',
-    )
-}
-
-function thresholdHelp({ metrics, subject }: Experiment): string {
-  const names = [...metrics.map(({ name }) => name), 'errors'].join(', ')
-  return `Thresholds: --threshold 'p99<5' checks every row of the tables, --threshold 'NAME:p99<5' the rows of one
-${subject}. The operators are < <= > >= and =. A threshold is compared with the value that the tables show,
-over all rounds, in the unit of the metric (latencies in milliseconds, shares from 0 to 1). The metrics:
-${names.replaceAll(/(.{1,105}(?:,|$))\s*/g, '  $1\n').trimEnd()}
-
-Exit codes: 0 success; 4 a threshold was crossed; 1 failed; 130 interrupted.`
 }
 
 /** The settings of a preset, as on the command line: `--rounds 1 --duration 2`. */
@@ -85,7 +58,7 @@ export function optionsOf(experiment: Experiment, command: Command): object & Ro
     const source = command.getOptionValueSource(name) ?? 'default'
     if (source === 'default') command.setOptionValueWithSource(name, value, 'preset')
   }
-  const { quick, full, json, report, threshold, ...rest } = command.opts<Flags & RoundOptions>()
+  const { quick, full, json, report, ...rest } = command.opts<Flags & RoundOptions>()
   const options = { ...rest, duration: rest.duration ?? 0 }
   return experiment.complete?.(options) ?? options
 }
@@ -98,8 +71,7 @@ async function measure(
   const options = optionsOf(experiment, command)
   const flags = command.opts<Flags>()
   const save = await prepareOutputs(flags)
-  const { threshold: thresholds } = flags
-  const plan = { options, commandLine, interrupt, thresholds }
+  const plan = { options, commandLine, interrupt }
   const { result, error } = await runExperiment(experiment, plan)
   const saved = { name: 'this run', experiment, result }
   try {
@@ -108,6 +80,8 @@ async function measure(
     await save(saved)
   }
   if (error !== null && !result.interrupted) throw error
-  const judged = judgeThresholds(Rows.of(experiment, result.samples), thresholds)
-  if (judged.some(({ isMet }) => !isMet)) process.exitCode = REGRESSION
+  const failures = experiment.failures?.(Rows.of(experiment, result.samples)) ?? []
+  if (failures.length === 0) return
+  print(failures.join('\n'))
+  process.exitCode = REGRESSION
 }

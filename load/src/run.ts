@@ -14,7 +14,6 @@ import { ELSEWHERE, FORMAT, IO_THREADS, type Result, type Sample } from './exper
 import { runRounds } from './experiment/rounds.ts'
 import { Row, Rows } from './experiment/rows.ts'
 import { type Facts, metricOf } from './experiment/shape.ts'
-import { rowsOf, type Threshold } from './experiment/thresholds.ts'
 import { gitState, machine } from './measure/machine.ts'
 import { metricText } from './reporting/columns.ts'
 import { factsOf } from './reporting/part.ts'
@@ -23,8 +22,6 @@ export interface RunPlan {
   readonly options: object & RoundOptions
   readonly commandLine: string
   readonly interrupt: AbortSignal
-  /** Kept in the result; the caller judges them. Default: none. */
-  readonly thresholds?: readonly Threshold[]
 }
 
 /**
@@ -70,7 +67,6 @@ export async function runExperiment(
     network: isIsolated() ? 'own namespace' : 'shared',
     interrupted: error !== null && interrupt.aborted,
     ...(error !== null && !interrupt.aborted && { failure: messageOf(error) }),
-    ...(plan.thresholds?.length && { thresholds: plan.thresholds.map(({ text }) => text) }),
     metrics: Object.fromEntries(experiment.metrics.map(({ name, label }) => [name, label])),
     samples,
   }
@@ -113,18 +109,13 @@ async function runCases(
   experiment: Experiment,
   bench: unknown,
   context: Context,
-  { options, thresholds = [] }: RunPlan,
+  { options }: RunPlan,
 ) {
   const cases = experiment.cases(bench, options)
   if (cases.length === 0)
     throw new Problem('These options select no case: there is nothing to measure.')
   const samples = cases.map((one) => ({ case: one, round: 0, values: {} }))
   const planned = Rows.of(experiment, samples)
-  for (const threshold of thresholds) {
-    if (rowsOf(threshold, planned).length > 0) continue
-    const known = planned.all.map((row) => planned.nameOf(row)).join('; ')
-    throw new Problem(`--threshold '${threshold.text}' matches no case. The cases are ${known}.`)
-  }
   const names = planned.all.map((row) => planned.nameOf(row))
   const width = Math.max(...names.map(({ length }) => length))
   return await runRounds({

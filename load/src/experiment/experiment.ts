@@ -14,8 +14,6 @@ import type { Case, Facts, Measured, Shape } from './shape.ts'
 export interface Experiment<Options extends object = object, Bench = unknown> extends Shape {
   /** The heading of its results. */
   readonly title: string
-  /** Unusual options of a result, shown after the title: `shape get-8000`; empty for none. */
-  detail?(result: Result): string
   /** One line, without a full stop, for the list of commands. */
   readonly summary: string
   /** The text below the options in `--help`: purpose, method, `Examples:`. */
@@ -37,8 +35,8 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   /** If given, the experiment runs in its own network namespace, if possible. Returns the builds that it needs. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
-  /** Default of `--threshold`. Default: none. */
-  readonly thresholds?: readonly string[]
+  /** Reasons to exit with 4 after a run. Default: none. */
+  failures?(rows: Rows): readonly string[]
   /** Whether an interrupted run resolves with a valid, shorter sample. Default: no. */
   readonly endsEarly?: boolean
 

@@ -24,8 +24,6 @@ export interface Result {
   interrupted: boolean
   /** The error that ended it early. Then `samples` has the complete rounds only. */
   failure?: string
-  /** As given by `--threshold`. */
-  thresholds?: readonly string[]
   /** The label of each metric, with its unit. */
   metrics: Readonly<Record<string, string>>
   samples: readonly Sample[]

@@ -13,7 +13,7 @@ import { readResult, type SavedResult } from './files.ts'
 import { commitOf } from './part.ts'
 import { tableText } from './terminal.ts'
 
-/** Exit code when a comparison found a regression, or a threshold was crossed. */
+/** Exit code when a comparison found a regression, or a run something wrong. */
 export const REGRESSION = 4
 
 /** `npm run load -- compare OLD NEW`. */

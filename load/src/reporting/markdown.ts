@@ -39,7 +39,11 @@ export function overviewOf(results: readonly { name: string; part: Part }[]): st
     const rows = table.rows.slice(0, MAX_ROWS)
     const isPart = rows.length < table.rows.length
     const note = isPart ? ` The table has ${MAX_ROWS} of ${table.rows.length} rows.` : ''
-    const main = [`## ${plain(title)}`, tableMarkdown({ ...table, rows }), `${line}${note}`]
+    const main = [
+      `## ${plain(`${title}: ${sections[0]?.title}`)}`,
+      tableMarkdown({ ...table, rows }),
+      `${line}${note}`,
+    ]
     return [`\n${main.join('\n\n')}`]
   })
   return `${[INTRODUCTION, ...texts].join('\n')}\n`

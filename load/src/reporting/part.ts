@@ -3,9 +3,7 @@ import { percent } from '../experiment/figures.ts'
 import { IO_THREADS, type Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
-import { judgeThresholds, parseThreshold } from '../experiment/thresholds.ts'
 import { notesOf } from './columns.ts'
-import { thresholdNotes } from './thresholds.ts'
 
 /** The report of one result, independent of the output format. */
 export interface Part {
@@ -24,18 +22,15 @@ export interface Part {
 
 export function partOf({ experiment, result }: { experiment: Experiment; result: Result }): Part {
   const rows = Rows.of(experiment, result.samples)
-  const thresholds = (result.thresholds ?? []).map((text) => parseThreshold(experiment, text))
   return {
-    title: [experiment.title, experiment.detail?.(result)].filter(Boolean).join(', '),
+    title: experiment.title,
     claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
     ending: endingOf(result, experiment),
-    notes: [...notesOf(rows), ...thresholdNotes(rows, judgeThresholds(rows, thresholds))],
-    sections: [
-      ...experiment.sections(rows, result).map((section) => ({
-        ...section,
-        tables: section.tables.map((table) => withIoThreads(table, result)),
-      })),
-    ],
+    notes: notesOf(rows),
+    sections: experiment.sections(rows, result).map((section) => ({
+      ...section,
+      tables: section.tables.map((table) => withIoThreads(table, result)),
+    })),
     facts: provenanceOf(result),
     result,
   }

@@ -24,7 +24,7 @@ const optionNames = (experiment: Experiment) =>
 describe.each(experiments.map((one) => [one.name, one] as const))('%s', (_, experiment) => {
   test('has the common options, and the options in its presets', () => {
     const names = optionNames(experiment)
-    expect(names).toEqual(expect.arrayContaining(['rounds', 'quick', 'json', 'threshold']))
+    expect(names).toEqual(expect.arrayContaining(['rounds', 'quick', 'json']))
     for (const preset of [experiment.quick, experiment.full ?? {}]) {
       expect(names).toEqual(expect.arrayContaining(Object.keys(preset)))
     }

@@ -12,7 +12,7 @@ const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5
 test('measures at shares of the capacity of the slowest variant', async () => {
   const { text, result } = await runExperiment('latency', [
     ...[...short, '--rounds=1', '--warmup=0.5', '--shares=50,10'],
-    ...['--variants=naive,batch', '--arrivals=poisson'],
+    ...['--variants=naive,batch'],
   ])
   expect(text).toMatch(/^At full speed, requests\/s: naive [\d,.]+, batch [\d,.]+\./m)
   expect(text).toMatch(

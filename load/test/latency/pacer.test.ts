@@ -11,7 +11,7 @@ describe('the generator', () => {
   const even = (rate: number, seconds: number, connections: number) => ({
     owned: false,
     calls: Array.from({ length: connections }, () => [call]),
-    schedule: arrivalTimes({ rate, seconds, arrivals: 'even', seed: 1 }),
+    schedule: arrivalTimes(rate, seconds),
   })
 
   function generator(signal = new AbortController().signal) {

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { RedisOptions } from '@onetrip/stack/address.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
 
 /** For connecting, and for a reply. */
 const TIMEOUT_MS = 3_000
@@ -33,37 +32,4 @@ export async function rawSocket(
     throw signal.aborted ? new Error(`no connection after ${TIMEOUT_MS / 1_000} s`) : error
   }
   return socket.setNoDelay(true)
-}
-
-/**
- * Returns a function that sends commands and waits for an expected reply, one call at a time. It does not parse
- * replies, so it has the lowest possible cost of a client in Node. It throws a Problem when the reply is different,
- * and an Error when the connection ends.
- */
-export function exchanger(socket: Socket): (commands: Buffer, expected: Buffer) => Promise<void> {
-  let expected: Buffer = Buffer.alloc(0)
-  let received = 0
-  let reply = Promise.withResolvers<void>()
-  reply.promise.catch(() => {}) // the connection may end before the first call
-  const late = new Error(`no reply for ${TIMEOUT_MS / 1_000} s`)
-  socket.setTimeout(TIMEOUT_MS, () => socket.destroy(late))
-  socket.on('error', (error) => reply.reject(error))
-  socket.on('close', () => reply.reject(new Error('Redis closed the connection')))
-  socket.on('data', (chunk: Buffer) => {
-    if (!expected.subarray(received, received + chunk.length).equals(chunk)) {
-      const [line] = chunk.toString('latin1').split('\r\n', 1)
-      reply.reject(new Problem(`Redis sent an unexpected reply: ${line}`))
-    }
-    received += chunk.length
-    if (received >= expected.length) reply.resolve()
-  })
-  return async (commands, replies) => {
-    if (commands.length === 0) return
-    if (socket.destroyed) throw new Error('Redis closed the connection')
-    expected = replies
-    received = 0
-    reply = Promise.withResolvers()
-    socket.write(commands)
-    await reply.promise
-  }
 }

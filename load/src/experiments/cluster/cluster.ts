@@ -36,7 +36,6 @@ const FACTOR = 4
 export const cluster: Experiment<ClusterOptions, Bench> = {
   name: 'cluster',
   title: 'Redis Cluster',
-  detail: ({ options }) => (options.parts as string[]).join(', '),
   summary: 'CPU time of a page view by nodes, memory of sessions, and moves of slots',
   group: 'The store',
   about: `

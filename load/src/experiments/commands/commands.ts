@@ -30,7 +30,6 @@ interface CommandsOptions extends BuildsOptions {
 export const commands: Experiment<CommandsOptions, (one: Case) => RedisServer> = {
   name: 'commands',
   title: 'Redis: the cost of commands',
-  detail: ({ options }) => (options.sets as string[]).join(', '),
   summary: 'one client sends one command: the usual ones, INFO and CLIENT LIST, big keys',
   group: 'Redis',
   about: `

@@ -30,10 +30,6 @@ const RATE = 'requestsPerSecond'
 export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
-  detail({ options: { workload = 'realistic', ioThreads } }) {
-    const threads = ioThreads === undefined ? [] : `${ioThreads} I/O threads`
-    return [workload === 'realistic' ? [] : `workload ${workload}`, threads].flat().join(', ')
-  },
   summary: 'compare the variants of the API at full speed',
   group: 'Over HTTP',
   about: `
@@ -59,7 +55,6 @@ Environment:
 
 Examples:
   npm run load -- --variants naive,sequential,pipeline --json results.json
-  npm run load -- --quick --threshold 'batch:p99<50' --threshold errors=0
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
   duration: 5,

@@ -20,8 +20,6 @@ import {
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import {
-  type Arrivals,
-  arrivalsOption,
   arrivalTimes,
   MAX_SECONDS,
   requireBounded,
@@ -55,7 +53,6 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
   from: number
   /** The maximum number of runs of a search. */
   runs: number
-  arrivals: Arrivals
   /** The minimum for each variant at each rate, over all rounds; 0 for runs of equal length. */
   requests: number
 }
@@ -89,8 +86,8 @@ For the measured stack, the workloads and the environment variables, see npm run
 
 Examples:
   npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
-  npm run load -- latency --limit 'p99<10' --threshold 'batch:highestRate>=5000'
-  npm run load -- latency --rate 1000,5000 --variants pipeline,batch --arrivals poisson
+  npm run load -- latency --limit 'p99<10'
+  npm run load -- latency --rate 1000,5000 --variants pipeline,batch
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- latency --url http://127.0.0.1:3000 --rate 500`,
   rounds: 3,
   duration: 3,
@@ -112,7 +109,6 @@ Examples:
       )
       .option('--from <rate>', '--limit: the first rate', wholeNumber(1, 1_000_000), 1_000)
       .option('--runs <n>', '--limit: maximum runs of a search', wholeNumber(1, 100), 20)
-      .addOption(arrivalsOption())
       .option(
         '--requests <n>',
         `minimum requests of each variant at each rate, over all rounds: extends runs beyond --duration if ${MAX_SECONDS} s are enough`,
@@ -170,15 +166,11 @@ Examples:
     const api = apiOf(bench, variant)
     const { limit } = options
     if (limit !== undefined && round > 0) {
-      return await searchRate(bench, api, { ...options, limit, round, signal, note })
+      return await searchRate(bench, api, { ...options, limit, signal, note })
     }
     const rate = bench.rates.find((one) => one.at === at)?.rate ?? Number.NaN
-    const schedule = arrivalTimes({
-      rate,
-      seconds: round === 0 ? options.warmup : secondsAt(rate, options),
-      arrivals: options.arrivals,
-      seed: options.seed + round, // the same for all variants of a round
-    })
+    const seconds = round === 0 ? options.warmup : secondsAt(rate, options)
+    const schedule = arrivalTimes(rate, seconds)
     const run = await runPaced(bench, api, { schedule, signal })
     const { due, ok, errors, late, max, cost } = run
     if (round === 0 && ok === 0) {

@@ -8,7 +8,7 @@ import { InvalidArgumentError } from 'commander'
 import type { HttpBench } from '../../drivers/http/bench.ts'
 import { FAILED, runPaced } from '../../drivers/http/paced.ts'
 import type { Api } from '../../drivers/http/target.ts'
-import { type Arrivals, arrivalTimes, secondsAt } from '../../drivers/pacer/arrivals.ts'
+import { arrivalTimes, secondsAt } from '../../drivers/pacer/arrivals.ts'
 import type { PacedGenerator } from '../../drivers/pacer/pacer.ts'
 import { errorKinds, figure } from '../../experiment/figures.ts'
 import type { Doubt, Measured } from '../../experiment/shape.ts'
@@ -35,9 +35,6 @@ interface RateSearch {
   from: number
   runs: number
   duration: number
-  arrivals: Arrivals
-  seed: number
-  round: number
   signal: AbortSignal
   note(text: string): void
 }
@@ -46,7 +43,7 @@ interface RateSearch {
 export async function searchRate(
   bench: SearchBench,
   api: Api,
-  { limit, from, runs, duration, arrivals, seed, round, signal, note }: RateSearch,
+  { limit, from, runs, duration, signal, note }: RateSearch,
 ): Promise<Measured> {
   const { percentile, milliseconds } = limitOf(limit)
   const requests = requestsFor(percentile)
@@ -55,7 +52,7 @@ export async function searchRate(
   let lowestFailed: (Pick<Measured, 'doubts' | 'errors'> & { rate: number }) | undefined
   const holds = async (rate: number) => {
     const seconds = secondsAt(rate, { duration, requests, rounds: 1 })
-    const schedule = arrivalTimes({ arrivals, rate, seconds, seed: seed + round })
+    const schedule = arrivalTimes(rate, seconds)
     const paced = await runPaced(bench, api, { schedule, signal })
     const { errors, doubts } = paced
     const failed = paced.ok < paced.due

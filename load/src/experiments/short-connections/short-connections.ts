@@ -68,12 +68,6 @@ const COUNTED_SECONDS = 0.4
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   name: 'short-connections',
   title: 'Redis: short connections',
-  detail({ options }) {
-    const { shape, ioThreads, idle } = options as unknown as ShortConnectionsOptions
-    if (shape) return `shape ${[shape].flat().join(', ')}`
-    if (Math.max(...ioThreads) > 1) return `I/O threads ${ioThreads.join(', ')}`
-    return idle.length === 1 ? `beside ${idle[0]?.toLocaleString('en-US')} idle` : ''
-  },
   summary: 'CPU time of short connections, with idle and long connections',
   group: 'Redis',
   about: `

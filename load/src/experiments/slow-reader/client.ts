@@ -121,10 +121,8 @@ async function readThroughStore({ megabytes, atOnce }: Work): Promise<Reading> {
     janitor: 'elsewhere',
   })
   await store.ready()
-  const token = store.issueToken()
-  for (let item = 0; item < 25; item++) {
-    await store.updateToken(token, 'slow-reader', `${item}`.padEnd(128, 'x'))
-  }
+  const { token } = await store.login('slow-reader')
+  for (let item = 0; item < 25; item++) await store.recordView(token, `${item}`.padEnd(128, 'x'))
   let [made, refusedCalls] = [0, 0]
   const callOn = async () => {
     while (made < calls) {

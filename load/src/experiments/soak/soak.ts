@@ -76,7 +76,11 @@ Examples:
     { name: 'notSent', label: 'not sent', format: 'whole' },
   ],
   progress: ['acknowledged', 'lost', 'extra', 'wrong', 'unsteady'],
-  thresholds: ['lost=0', 'extra=0', 'wrong=0', 'unrecovered=0', 'unsteady=0', 'errors=0'],
+  failures: ({ all: [row] }) =>
+    ['lost', 'extra', 'wrong', 'unrecovered', 'unsteady']
+      .filter((metric) => row?.median(metric) !== 0)
+      .concat(Object.keys(row?.errors ?? {}))
+      .map((name) => `The soak failed: ${name}.`),
   endsEarly: true,
 
   prepare: (context, options) =>

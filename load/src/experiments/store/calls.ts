@@ -82,9 +82,8 @@ async function callerOf(
   operation: Operation,
   nextItem: () => string,
 ): Promise<Caller> {
-  const token = store.issueToken()
+  const { token } = await store.login('user')
   if (operation === 'update-token') return () => store.updateToken(token, 'user', nextItem())
-  await store.updateToken(token, 'user')
   return () => store.recordView(token, nextItem())
 }
 
