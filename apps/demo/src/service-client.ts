@@ -1,5 +1,5 @@
 import { PassThrough, type Readable } from 'node:stream'
-import { ApiError } from '@onetrip/api'
+import { ApiError, type ApiErrorCode, type ErrorKind } from '@onetrip/api'
 import { type Dispatcher, Pool } from 'undici'
 import { noRace, raceRunning, serviceFailed } from './errors.ts'
 import type { Demo } from './events.ts'
@@ -78,7 +78,7 @@ export class DemoService {
   }
 }
 
-const errorOfStatus: Partial<Record<number, ConstructorParameters<typeof ApiError>[0]>> = {
+const errorOfStatus: Partial<Record<number, ApiErrorCode | ErrorKind>> = {
   400: 'API_BAD_REQUEST',
   404: noRace,
   409: raceRunning,
