@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 
 /** Layer, its folder (the first that matches counts), and the layers that it may import. */
 const layers: readonly [layer: string, folder: string, ...mayImport: string[]][] = [
-  ['store entry', 'packages/session-store/src/index.ts', 'store'],
+  ['store entry', 'packages/session-store/src/core/index.ts', 'store'],
   ['store', 'packages/session-store/src/'],
   ['store tests', 'packages/session-store/', 'store entry', 'store', 'stack', 'fixtures'],
   ['api', 'apps/api/src/', 'store entry'],
@@ -66,7 +66,7 @@ function importsOf(file: string): string[] {
 function resolve(file: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(file), specifier)]
   const [, name, path] = /^@onetrip\/([^/]+)\/?(.*)$/.exec(specifier) ?? []
-  if (name === 'session-store') return ['packages/session-store/src/index.ts']
+  if (name === 'session-store') return ['packages/session-store/src/core/index.ts']
   if (name === 'api') return ['apps/api/src/index.ts']
   if (name === 'stack') return [`apps/stack/src/${path}`]
   return name === undefined ? [] : [specifier]

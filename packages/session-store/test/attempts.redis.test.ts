@@ -6,7 +6,7 @@ import {
   partitionedKeys,
   type StrategyName,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 const START = 1_700_000_000 // 20 s after the start of a window of 60 s

@@ -11,7 +11,7 @@ import {
   type SessionStoreOptions,
   type StoreFailure,
   safeRedisOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -1,6 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Command, createSessionStore, type StrategyName } from '../src/index.ts'
+import { type Command, createSessionStore, type StrategyName } from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 

@@ -7,7 +7,7 @@ import {
   partitionedKeys,
   safeClusterOptions,
   safeRedisOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const require = createRequire(import.meta.url)
 const iovalkey = require('iovalkey') as typeof import('ioredis')

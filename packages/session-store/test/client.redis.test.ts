@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { isIoredis5 } from '../src/connections/ioredis-version.ts'
+import { isIoredis5 } from '../src/core/connections/ioredis-version.ts'
 import {
   type Client,
   createSessionStore,
@@ -11,7 +11,7 @@ import {
   safeClusterOptions,
   safeRedisOptions,
   warningChannel,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { anyClock } from './retention-fixture.ts'
 
 const server = redisOfThisFile()
@@ -183,14 +183,14 @@ test('a client of another copy of ioredis is used through its public interface',
 })
 
 /** Imports the package as if this version of ioredis were installed. */
-async function importWith(version: string): Promise<typeof import('../src/index.ts')> {
+async function importWith(version: string): Promise<typeof import('../src/core/index.ts')> {
   vi.resetModules()
   vi.doMock('ioredis/package.json', () => ({ default: { version } }))
   onTestFinished(() => {
     vi.doUnmock('ioredis/package.json')
     vi.resetModules()
   })
-  return await import('../src/index.ts')
+  return await import('../src/core/index.ts')
 }
 
 test('a store that cannot be created leaves no listener on the client', () => {

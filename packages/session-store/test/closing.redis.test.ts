@@ -5,7 +5,7 @@ import {
   articleKeys as keys,
   type SessionStoreOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const server = redisOfThisFile()

@@ -1,5 +1,5 @@
 import calculateSlot from 'cluster-key-slot'
-import { partitionedKeys, type SessionStore } from '../src/index.ts'
+import { partitionedKeys, type SessionStore } from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const keys = partitionedKeys()

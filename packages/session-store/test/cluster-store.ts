@@ -1,6 +1,6 @@
 import type { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { onTestFinished } from 'vitest'
-import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
+import { createCluster, createSessionStore, partitionedKeys } from '../src/core/index.ts'
 
 export const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 export const strategies = ['sequential', 'pipeline', 'batch'] as const

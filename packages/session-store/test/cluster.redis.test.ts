@@ -8,7 +8,7 @@ import {
   createSessionStore,
   partitionedKeys,
   type SessionStoreOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { clusterStoreForThisTest, keys, strategies, tokens } from './cluster-store.ts'
 import { idOf } from './retention-fixture.ts'
 

@@ -7,7 +7,7 @@ import {
   createSessionStore,
   type SessionStoreOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { Clock, idOf, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { sessionData } from '../src/data/session-data.ts'
-import { articleKeys, type Keys, type SessionStoreOptions, strategyNames } from '../src/index.ts'
-import { isRead } from '../src/outcomes.ts'
+import { sessionData } from '../src/core/data/session-data.ts'
+import {
+  articleKeys,
+  type Keys,
+  type SessionStoreOptions,
+  strategyNames,
+} from '../src/core/index.ts'
+import { isRead } from '../src/core/outcomes.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

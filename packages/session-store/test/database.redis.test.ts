@@ -1,7 +1,7 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { isIoredis5 } from '../src/connections/ioredis-version.ts'
+import { isIoredis5 } from '../src/core/connections/ioredis-version.ts'
 import {
   createSessionStore,
   type SessionStore,
@@ -9,7 +9,7 @@ import {
   type StrategyName,
   safeRedisOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -7,7 +7,7 @@ import {
   partitionedKeys,
   type SessionStore,
   type StoreError,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { itemOn, loginOn } from './cluster-places.ts'
 import { idOf } from './retention-fixture.ts'
 

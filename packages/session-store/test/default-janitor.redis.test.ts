@@ -6,7 +6,7 @@ import {
   retentionChannel,
   type StrategyName,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { anyClock, Clock, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

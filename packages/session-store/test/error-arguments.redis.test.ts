@@ -12,7 +12,7 @@ import {
   StoreError,
   safeRedisOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const server = redisOfThisFile()

@@ -6,7 +6,7 @@ import {
   type StoreWarning,
   strategyNames,
   warningChannel,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

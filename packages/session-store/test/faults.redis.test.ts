@@ -6,7 +6,7 @@ import {
   disconnectionChannel,
   type SessionStoreOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 

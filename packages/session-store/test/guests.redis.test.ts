@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { SessionStore } from '../src/index.ts'
+import type { SessionStore } from '../src/core/index.ts'
+import type { Update } from '../src/core/operations.ts'
 import {
   type GuestRecords,
   guestRecords,
   loginFromGuest,
   loginWith,
-} from '../src/sessions/guests.ts'
-import type { Update } from '../src/updates.ts'
+} from '../src/core/sessions/guests.ts'
 import { Clock, idOf, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
 
 const server = retentionServer()

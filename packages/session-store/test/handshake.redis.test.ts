@@ -13,7 +13,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
   safeRedisOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

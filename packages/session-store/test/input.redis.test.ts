@@ -7,7 +7,7 @@ import {
   longLivedConnection,
   type SessionStore,
   type SessionStoreOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 const url = () => `unix://${server.socket}`

@@ -1,17 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { endWithTombstone, writeData } from '../src/data/data.ts'
-import type { Keys } from '../src/index.ts'
-import { removeOrphans } from '../src/retention/orphans.ts'
+import { endWithTombstone, writeData } from '../src/core/data/data.ts'
+import type { Keys } from '../src/core/index.ts'
+import {
+  type Reply,
+  recordView,
+  touchSession,
+  type Update,
+  undoView,
+} from '../src/core/operations.ts'
+import { removeOrphans } from '../src/core/retention/orphans.ts'
 import {
   chooseEvictions,
   evictSessions,
   forgetEnded,
   oldestSessions,
-} from '../src/retention/retention.ts'
-import { recordViewOnce, undoViewOnce } from '../src/sessions/repeated-views.ts'
-import { endSessions, forgetSessions, login } from '../src/sessions/user-sessions.ts'
-import { type Reply, recordView, touchSession, type Update, undoView } from '../src/updates.ts'
+} from '../src/core/retention/retention.ts'
+import { recordViewOnce, undoViewOnce } from '../src/core/sessions/repeated-views.ts'
+import { endSessions, forgetSessions, login } from '../src/core/sessions/user-sessions.ts'
 import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 

@@ -6,7 +6,7 @@ import {
   type JanitorOptions,
   articleKeys as keys,
   type RetentionEvent,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { warningsOfThisTest } from './adapters/fixture.ts'
 import { evictOnly, logIn, retentionServer } from './retention-fixture.ts'
 

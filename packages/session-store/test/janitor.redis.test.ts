@@ -13,11 +13,11 @@ import {
   type RetentionEvent,
   retentionChannel,
   type SessionStore,
-} from '../src/index.ts'
-import { createJanitor } from '../src/retention/janitor.ts'
-import { janitorLock } from '../src/retention/janitor-lock.ts'
-import { createRunner } from '../src/runner.ts'
-import { chooseSender } from '../src/strategies.ts'
+} from '../src/core/index.ts'
+import { createJanitor } from '../src/core/retention/janitor.ts'
+import { janitorLock } from '../src/core/retention/janitor-lock.ts'
+import { createRunner } from '../src/core/sending/runner.ts'
+import { chooseSender } from '../src/core/sending/strategies.ts'
 import { anyClock, Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
 
 const server = retentionServer()

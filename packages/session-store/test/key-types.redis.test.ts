@@ -5,7 +5,7 @@ import {
   prefixedKeys,
   type SessionStoreOptions,
   updateChannel,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { warningsOfThisTest } from './adapters/fixture.ts'
 import { layouts } from './retention-fixture.ts'
 

@@ -8,7 +8,7 @@ import {
   partitionedKeys,
   roundTripChannel,
   type SessionStoreOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 import { idOf } from './retention-fixture.ts'
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { articleKeys as keys } from '../src/keys.ts'
-import { merge } from '../src/senders/merge.ts'
-import { endSessions } from '../src/sessions/user-sessions.ts'
-import { type Command, type CommandList, checkToken, recordView } from '../src/updates.ts'
+import { articleKeys as keys } from '../src/core/keys.ts'
+import { type Command, type CommandList, checkToken, recordView } from '../src/core/operations.ts'
+import { merge } from '../src/core/sending/merge.ts'
+import { endSessions } from '../src/core/sessions/user-sessions.ts'
 
 const view = (id: string, item: string, seconds: number) =>
   recordView(keys, { id, item }, 1000 * seconds)

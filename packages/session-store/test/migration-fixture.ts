@@ -9,7 +9,7 @@ import {
   partitionedKeys,
   readySides,
   type SessionStore,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { Clock, withAnyClock } from './retention-fixture.ts'
 
 export const from = articleKeys

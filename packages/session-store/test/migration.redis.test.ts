@@ -7,10 +7,10 @@ import {
   migrate,
   partitionedKeys,
   surveyMigration,
-} from '../src/index.ts'
-import { migrationKeys } from '../src/keys.ts'
+} from '../src/core/index.ts'
+import { migrationKeys } from '../src/core/keys.ts'
+import type { Reply, Update } from '../src/core/operations.ts'
 import { createMover } from '../src/migration/mover.ts'
-import type { Reply, Update } from '../src/updates.ts'
 import { from, migrationOfThisFile, to } from './migration-fixture.ts'
 import { idOf } from './retention-fixture.ts'
 

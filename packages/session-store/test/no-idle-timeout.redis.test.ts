@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { expressSessionStore } from '../src/express-session.ts'
-import { bridgeStores, createSessionStore, importConnectRedis } from '../src/index.ts'
+import { expressSessionStore } from '../src/adapters/express-session.ts'
+import { bridgeStores, createSessionStore, importConnectRedis } from '../src/core/index.ts'
 import { warningsOfThisTest } from './adapters/fixture.ts'
 import { Clock, evictOnly, idOf, layouts, retentionServer } from './retention-fixture.ts'
 

@@ -1,7 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { createSessionStore, type SessionStoreOptions } from '../src/index.ts'
-import { createTokens } from '../src/tokens/tokens.ts'
+import { createSessionStore, type SessionStoreOptions } from '../src/core/index.ts'
+import { createTokens } from '../src/core/tokens/tokens.ts'
 
 const server = redisOfThisFile()
 

@@ -1,14 +1,14 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { fastifySessionStore } from '../src/fastify-session.ts'
+import { fastifySessionStore } from '../src/adapters/fastify-session.ts'
 import {
   createSessionStore,
   type JanitorOptions,
   type SessionStore,
   type SessionStoreOptions,
   safeRedisOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { sessionCookie } from '../src/web/cookie.ts'
 
 const server = redisOfThisFile()

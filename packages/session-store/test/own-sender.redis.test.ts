@@ -8,7 +8,7 @@ import {
   type Sender,
   StoreError,
   safeRedisOptions,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

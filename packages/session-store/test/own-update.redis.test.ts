@@ -6,7 +6,7 @@ import {
   type StrategyName,
   strategyNames,
   type Update,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

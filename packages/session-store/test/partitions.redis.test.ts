@@ -1,6 +1,5 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { expressSessions } from '../src/express.ts'
 import {
   articleKeys,
   createSessionStore,
@@ -10,7 +9,8 @@ import {
   type SessionStoreOptions,
   type StoreWarning,
   warningChannel,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
+import { expressSessions } from '../src/web/express.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()

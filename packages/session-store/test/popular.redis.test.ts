@@ -1,7 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSessionStore, partitionedKeys } from '../src/index.ts'
+import { createSessionStore, partitionedKeys } from '../src/core/index.ts'
 import { Model } from './model.ts'
 
 const server = redisOfThisFile()

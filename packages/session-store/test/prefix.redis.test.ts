@@ -12,7 +12,7 @@ import {
   type SessionStoreOptions,
   safeRedisOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { Clock, sweepOnly, withAnyClock } from './retention-fixture.ts'
 
 const server = redisOfThisFile()

@@ -1,10 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { endWithTombstone, withData, writeData } from '../src/data/data.ts'
-import { articleKeys as keys } from '../src/keys.ts'
-import type { Outcome } from '../src/outcomes.ts'
-import { pipeline } from '../src/senders/wires.ts'
-import { endSessions, forgetSessions, login } from '../src/sessions/user-sessions.ts'
+import { endWithTombstone, withData, writeData } from '../src/core/data/data.ts'
+import { articleKeys as keys } from '../src/core/keys.ts'
 import {
   type Command,
   checkToken,
@@ -15,7 +12,10 @@ import {
   type Update,
   undoView,
   updateToken,
-} from '../src/updates.ts'
+} from '../src/core/operations.ts'
+import type { Outcome } from '../src/core/outcomes.ts'
+import { pipeline } from '../src/core/sending/wires.ts'
+import { endSessions, forgetSessions, login } from '../src/core/sessions/user-sessions.ts'
 import { interleavings } from './interleavings.ts'
 
 const id = 'a-session'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSessionStore, parseRedisUrl, strategyNames } from '../src/index.ts'
+import { createSessionStore, parseRedisUrl, strategyNames } from '../src/core/index.ts'
 
 test.each([
   ['redis://h', 'tcp', { host: 'h', port: 6379 }],

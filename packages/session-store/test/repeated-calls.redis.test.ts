@@ -1,6 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createSessionStore, type Outcome, type SessionStore } from '../src/index.ts'
+import { createSessionStore, type Outcome, type SessionStore } from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -10,10 +10,10 @@ import {
   type SessionStore,
   type SessionStoreOptions,
   strategyNames,
-} from '../src/index.ts'
-import { pipeline } from '../src/senders/wires.ts'
-import { recordViewOnce } from '../src/sessions/repeated-views.ts'
-import { type CommandList, recordView } from '../src/updates.ts'
+} from '../src/core/index.ts'
+import { type CommandList, recordView } from '../src/core/operations.ts'
+import { pipeline } from '../src/core/sending/wires.ts'
+import { recordViewOnce } from '../src/core/sessions/repeated-views.ts'
 import { idOf, layouts } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -8,9 +8,9 @@ import {
   partitionedKeys,
   type SessionStore,
   type SessionStoreOptions,
-} from '../src/index.ts'
-import { pipeline } from '../src/senders/wires.ts'
-import type { Reply, Update } from '../src/updates.ts'
+} from '../src/core/index.ts'
+import type { Reply, Update } from '../src/core/operations.ts'
+import { pipeline } from '../src/core/sending/wires.ts'
 
 export const layouts = Object.entries({
   articles: articleKeys,

@@ -1,7 +1,7 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { expect, onTestFinished, test } from 'vitest'
-import { createCluster, createSessionStore, partitionedKeys } from '../src/index.ts'
+import { createCluster, createSessionStore, partitionedKeys } from '../src/core/index.ts'
 import { Clock, evictOnly, logIn, present, sweep, withAnyClock } from './retention-fixture.ts'
 
 const keys = partitionedKeys(8)

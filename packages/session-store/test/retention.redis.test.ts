@@ -2,8 +2,8 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { articleKeys as keys, strategyNames } from '../src/index.ts'
-import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
+import { articleKeys as keys, strategyNames } from '../src/core/index.ts'
+import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
 import {
   Clock,
   evictOnly,

@@ -7,7 +7,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 

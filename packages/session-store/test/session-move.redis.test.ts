@@ -7,7 +7,17 @@ import {
   parseInfo,
   type SessionStore,
   StoreError,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
+import {
+  type Command,
+  type Reply,
+  recordView,
+  type Update,
+  undoView,
+} from '../src/core/operations.ts'
+import type { Outcome } from '../src/core/outcomes.ts'
+import { pipeline } from '../src/core/sending/wires.ts'
+import { endSessions } from '../src/core/sessions/user-sessions.ts'
 import {
   forgetMoving,
   installSessions,
@@ -15,10 +25,6 @@ import {
   takeSessions,
 } from '../src/migration/move-sessions.ts'
 import { createMover } from '../src/migration/mover.ts'
-import type { Outcome } from '../src/outcomes.ts'
-import { pipeline } from '../src/senders/wires.ts'
-import { endSessions } from '../src/sessions/user-sessions.ts'
-import { type Command, type Reply, recordView, type Update, undoView } from '../src/updates.ts'
 import { interleavings } from './interleavings.ts'
 import { from, migrationOfThisFile, to } from './migration-fixture.ts'
 import { idOf } from './retention-fixture.ts'

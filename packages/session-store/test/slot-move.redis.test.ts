@@ -1,8 +1,8 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Reply, SessionStore } from '../src/index.ts'
-import { EXTERNAL } from '../src/keys.ts'
+import type { Reply, SessionStore } from '../src/core/index.ts'
+import { EXTERNAL } from '../src/core/keys.ts'
 import { clusterStoreForThisTest, keys, strategies } from './cluster-store.ts'
 import { idOf } from './retention-fixture.ts'
 

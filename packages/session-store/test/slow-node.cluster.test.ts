@@ -6,7 +6,7 @@ import {
   type SessionStoreOptions,
   type StoreWarning,
   warningChannel,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -8,7 +8,7 @@ import {
   partitionedKeys,
   type SessionStore,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 import { Model } from './model.ts'
 import { idOf } from './retention-fixture.ts'
 

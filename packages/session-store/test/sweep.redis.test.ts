@@ -10,8 +10,8 @@ import {
   articleKeys as keys,
   prefixedKeys,
   warningChannel,
-} from '../src/index.ts'
-import { removeOrphans } from '../src/retention/orphans.ts'
+} from '../src/core/index.ts'
+import { removeOrphans } from '../src/core/retention/orphans.ts'
 import {
   Clock,
   evictOnly,

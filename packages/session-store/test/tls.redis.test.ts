@@ -16,7 +16,7 @@ import {
   type SessionStoreOptions,
   safeRedisOptions,
   strategyNames,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { createTokens, issuedAt } from '../src/tokens/tokens.ts'
+import { createTokens, issuedAt } from '../src/core/tokens/tokens.ts'
 
 vi.mock('node:crypto', { spy: true }) // keeps the behaviour and counts the calls
 

@@ -7,7 +7,7 @@ import {
   createSessionStore,
   type SessionStoreOptions,
   updateChannel,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 const server = redisOfThisFile()
 

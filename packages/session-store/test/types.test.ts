@@ -16,7 +16,7 @@ import {
   type StoreErrorCode,
   type StrategyName,
   type UserSessionPage,
-} from '../src/index.ts'
+} from '../src/core/index.ts'
 
 // `npm run typecheck` checks these; at run time they only import the package.
 

@@ -6,9 +6,9 @@ import {
   errorChannel,
   strategyNames,
   type Update,
-} from '../src/index.ts'
-import { createRunner } from '../src/runner.ts'
-import { chooseSender } from '../src/strategies.ts'
+} from '../src/core/index.ts'
+import { createRunner } from '../src/core/sending/runner.ts'
+import { chooseSender } from '../src/core/sending/strategies.ts'
 
 const server = redisOfThisFile()
 const cause = new TypeError('not foreseen')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { strategyNames } from '../src/index.ts'
+import { strategyNames } from '../src/core/index.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

@@ -7,9 +7,9 @@ import {
   partitionedKeys,
   type SessionStore,
   strategyNames,
-} from '../src/index.ts'
-import type { Outcome } from '../src/outcomes.ts'
-import { pipeline } from '../src/senders/wires.ts'
+} from '../src/core/index.ts'
+import type { Outcome } from '../src/core/outcomes.ts'
+import { pipeline } from '../src/core/sending/wires.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

@@ -6,8 +6,8 @@ import {
   partitionedKeys,
   type SessionStore,
   StoreError,
-} from '../src/index.ts'
-import { pipeline } from '../src/senders/wires.ts'
+} from '../src/core/index.ts'
+import { pipeline } from '../src/core/sending/wires.ts'
 import { idOf } from './retention-fixture.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']

@@ -1,4 +1,4 @@
-import type { SwappedField } from '../data/data-fields.ts'
+import type { SwappedField } from '../core/data/data-fields.ts'
 
 type Fields = Record<string, unknown>
 

@@ -1,7 +1,7 @@
-import { StoreError } from '../errors.ts'
-import { checkNumber, checkObject, checkString } from '../input.ts'
-import { escapedPattern } from '../keys.ts'
-import type { SessionStore } from '../store-types.ts'
+import { StoreError } from '../core/errors.ts'
+import { checkNumber, checkObject, checkString } from '../core/input.ts'
+import { escapedPattern } from '../core/keys.ts'
+import type { SessionStore } from '../core/store-types.ts'
 import { expiryOf } from './session-store.ts'
 
 /** What an import has done so far. */

@@ -1,10 +1,10 @@
-import type { SessionData } from '../data/data.ts'
-import type { ExternalSessions } from '../data/external-sessions.ts'
-import { publishWarning } from '../diagnostics.ts'
-import { StoreError } from '../errors.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import type { SessionStore } from '../store-types.ts'
+import type { SessionData } from '../core/data/data.ts'
+import { publishWarning } from '../core/diagnostics.ts'
+import { StoreError } from '../core/errors.ts'
+import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
+import type { SessionStore } from '../core/store-types.ts'
 import type { Changes } from './changes.ts'
+import type { ExternalSessions } from './external-sessions.ts'
 import { limitedWarnings } from './warnings.ts'
 
 /** A session as express-session and @fastify/session store it: JSON, including the cookie's attributes. */

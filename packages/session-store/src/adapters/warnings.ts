@@ -1,4 +1,4 @@
-import { publishWarning, type StoreWarning } from '../diagnostics.ts'
+import { publishWarning, type StoreWarning } from '../core/diagnostics.ts'
 
 const INTERVAL_MS = 60_000
 

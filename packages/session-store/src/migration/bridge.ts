@@ -1,17 +1,17 @@
-import { idempotent, StoreError } from '../errors.ts'
-import { checkObject, checkString } from '../input.ts'
-import type { Runner } from '../runner.ts'
-import { copyMarker } from '../sessions/repeated-views.ts'
+import { idempotent, StoreError } from '../core/errors.ts'
+import { checkObject, checkString } from '../core/input.ts'
+import { usersOf } from '../core/operations.ts'
+import type { Runner } from '../core/sending/runner.ts'
+import { copyMarker } from '../core/sessions/repeated-views.ts'
 import {
   type Range,
   rangeOf,
   totalEnded,
   userSessionLists,
-} from '../sessions/user-session-lists.ts'
-import { statesOf } from '../sessions/user-sessions.ts'
-import type { SessionStore } from '../store-types.ts'
-import { BoundedCache } from '../tokens/bounded-cache.ts'
-import { usersOf } from '../updates.ts'
+} from '../core/sessions/user-session-lists.ts'
+import { statesOf } from '../core/sessions/user-sessions.ts'
+import type { SessionStore } from '../core/store-types.ts'
+import { BoundedCache } from '../core/tokens/bounded-cache.ts'
 import { mergePages } from './merge-pages.ts'
 import { createMover } from './mover.ts'
 import { beginMigration, checkState, type MigrationSide, readySides, setOpened } from './state.ts'

@@ -1,7 +1,7 @@
-import { cursorOf } from '../sessions/cursor.ts'
-import type { ListedSession } from '../sessions/user-session-lists.ts'
-import { type Entry, inListOrder } from '../sessions/user-sessions.ts'
-import { scoreOf } from '../updates.ts'
+import { scoreOf } from '../core/operations.ts'
+import { cursorOf } from '../core/sessions/cursor.ts'
+import type { ListedSession } from '../core/sessions/user-session-lists.ts'
+import { type Entry, inListOrder } from '../core/sessions/user-sessions.ts'
 
 /** A page of one list. `last` is the position of the next page, if there is one. */
 interface Page {

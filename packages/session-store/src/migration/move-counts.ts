@@ -1,6 +1,6 @@
-import { type Keys, migrationKeys } from '../keys.ts'
-import { type Command, memberScores, type Reply, type Update } from '../updates.ts'
-import { batches, walk } from '../walk.ts'
+import { type Keys, migrationKeys } from '../core/keys.ts'
+import { type Command, memberScores, type Reply, type Update } from '../core/operations.ts'
+import { batches, walk } from '../core/sessions/walk.ts'
 import type { MigrationSides } from './state.ts'
 
 /** The counts of items at one reading of the source. */

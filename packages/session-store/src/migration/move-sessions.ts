@@ -1,6 +1,6 @@
-import { hashEntries } from '../data/data.ts'
-import { type Keys, migrationKeys } from '../keys.ts'
-import { type Command, KEPT_VIEWS, type Reply, type Update } from '../updates.ts'
+import { hashEntries } from '../core/data/data.ts'
+import { type Keys, migrationKeys } from '../core/keys.ts'
+import { type Command, KEPT_VIEWS, type Reply, type Update } from '../core/operations.ts'
 
 /** A session that has left the source. */
 export interface MovingSession {

@@ -1,5 +1,5 @@
-import { usersOf } from '../updates.ts'
-import { batches } from '../walk.ts'
+import { usersOf } from '../core/operations.ts'
+import { batches } from '../core/sessions/walk.ts'
 import {
   allMoving,
   forgetMoving,

@@ -1,9 +1,9 @@
-import { StoreError } from '../errors.ts'
-import type { Keys } from '../keys.ts'
-import { checkPartitions } from '../partitions.ts'
-import { FINISHED, MIGRATION } from '../retention/janitor-lock.ts'
-import type { SessionStore } from '../store-types.ts'
-import type { Command, Update } from '../updates.ts'
+import { StoreError } from '../core/errors.ts'
+import type { Keys } from '../core/keys.ts'
+import type { Command, Update } from '../core/operations.ts'
+import { checkPartitions } from '../core/partitions.ts'
+import { FINISHED, MIGRATION } from '../core/retention/janitor-lock.ts'
+import type { SessionStore } from '../core/store-types.ts'
 
 /** One side of a migration. */
 export interface MigrationSide {

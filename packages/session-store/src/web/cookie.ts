@@ -1,6 +1,6 @@
 import { stringifySetCookie } from 'cookie'
-import { checkOptions } from '../input.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
+import { checkOptions } from '../core/input.ts'
+import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 
 /** Options of the cookie that holds the token. It is always `HttpOnly` and lives as long as the token. */
 export interface CookieOptions {

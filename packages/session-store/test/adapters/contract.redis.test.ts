@@ -1,8 +1,8 @@
 import session from 'express-session'
 import { describe, expect, test } from 'vitest'
-import { expressSessionStore } from '../../src/express-session.ts'
-import { fastifySessionStore } from '../../src/fastify-session.ts'
-import { partitionedKeys, type SessionStore, type StoreWarning } from '../../src/index.ts'
+import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
+import { partitionedKeys, type SessionStore, type StoreWarning } from '../../src/core/index.ts'
 import { Clock, evictOnly, retentionServer, sweep } from '../retention-fixture.ts'
 import { warningsOfThisTest } from './fixture.ts'
 

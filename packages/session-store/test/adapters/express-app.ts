@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler, type Request, type Response } from 'express'
 import session, { type SessionOptions } from 'express-session'
 import { expect, onTestFinished } from 'vitest'
-import { expressSessionStore } from '../../src/express-session.ts'
-import type { SessionStoreOptions } from '../../src/index.ts'
+import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import type { SessionStoreOptions } from '../../src/core/index.ts'
 import { Clock, type retentionServer } from '../retention-fixture.ts'
 
 /** Avoids declaring SessionData for the whole repository. */

@@ -1,6 +1,6 @@
 import session, { type SessionOptions } from 'express-session'
 import { describe, expect, test } from 'vitest'
-import { articleKeys as keys, type SessionStoreOptions } from '../../src/index.ts'
+import { articleKeys as keys, type SessionStoreOptions } from '../../src/core/index.ts'
 import { retentionServer } from '../retention-fixture.ts'
 import { expressForThisTest, rounded, versionsOfExpress } from './express-app.ts'
 import { warningsOfThisTest } from './fixture.ts'

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { type StoreWarning, warningChannel } from '../../src/index.ts'
+import { type StoreWarning, warningChannel } from '../../src/core/index.ts'
 
 /** Collects the warnings published until this test ends. */
 export function warningsOfThisTest(): StoreWarning[] {

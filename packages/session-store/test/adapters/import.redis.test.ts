@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { expressSessionStore } from '../../src/express-session.ts'
-import { type ImportProgress, importConnectRedis, articleKeys as keys } from '../../src/index.ts'
+import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import {
+  type ImportProgress,
+  importConnectRedis,
+  articleKeys as keys,
+} from '../../src/core/index.ts'
 import { evictOnly, retentionServer } from '../retention-fixture.ts'
 import { IDLE_SECONDS, make, migrationForEachTest } from './migration-fixture.ts'
 

@@ -2,7 +2,7 @@ import { RedisStore } from 'connect-redis'
 import session from 'express-session'
 import { createClient } from 'redis'
 import { onTestFinished } from 'vitest'
-import type { SessionStoreOptions } from '../../src/index.ts'
+import type { SessionStoreOptions } from '../../src/core/index.ts'
 import { Clock, type retentionServer } from '../retention-fixture.ts'
 
 export const IDLE_SECONDS = 3600

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { SessionStore } from '../../src/index.ts'
+import type { SessionStore } from '../../src/core/index.ts'
 import { Clock, evictOnly, retentionServer } from '../retention-fixture.ts'
 import { IDLE_SECONDS } from './migration-fixture.ts'
 import {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
+import { expressSessionStore } from '../../src/adapters/express-session.ts'
 import type { OldStore } from '../../src/adapters/session-store.ts'
-import { expressSessionStore } from '../../src/express-session.ts'
-import { importConnectRedis, type SessionStore } from '../../src/index.ts'
+import { importConnectRedis, type SessionStore } from '../../src/core/index.ts'
 
 export type Fields = Record<string, unknown>
 

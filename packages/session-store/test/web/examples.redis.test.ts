@@ -5,8 +5,8 @@ import { startProgram } from '@onetrip/stack/program.ts'
 import { redisForThisTest, type TestRedis } from '@onetrip/stack/testing/redis.ts'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { fastifySessionStore } from '../../src/fastify-session.ts'
-import { createSessionStore } from '../../src/index.ts'
+import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
+import { createSessionStore } from '../../src/core/index.ts'
 
 const SECRET = 'a-secret-for-tests-a-secret-for-tests'
 

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import Fastify from 'fastify'
 import { onTestFinished } from 'vitest'
-import { expressSessions } from '../../src/express.ts'
-import { fastifySessions } from '../../src/fastify.ts'
-import type { SessionStore } from '../../src/index.ts'
+import type { SessionStore } from '../../src/core/index.ts'
+import { expressSessions } from '../../src/web/express.ts'
+import { fastifySessions } from '../../src/web/fastify.ts'
 import type { StoreChoice, WebOptions } from '../../src/web/options.ts'
 
 export type Options = WebOptions & StoreChoice

@@ -1,9 +1,9 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { expressSessions } from '../../src/express.ts'
-import { fastifySessions, type RequestSession } from '../../src/fastify.ts'
-import { createSessionStore, type SessionStore } from '../../src/index.ts'
+import { createSessionStore, type SessionStore } from '../../src/core/index.ts'
+import { expressSessions } from '../../src/web/express.ts'
+import { fastifySessions, type RequestSession } from '../../src/web/fastify.ts'
 import { frameworks, type Options } from './framework-apps.ts'
 
 const server = redisOfThisFile()

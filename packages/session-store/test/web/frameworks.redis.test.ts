@@ -1,6 +1,6 @@
 import { redisOfThisFile, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { roundTripChannel } from '../../src/index.ts'
+import { roundTripChannel } from '../../src/core/index.ts'
 import { appForThisTest, frameworks, late, type Options } from './framework-apps.ts'
 
 const server = redisOfThisFile()

@@ -1,6 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createSessionStore } from '../../src/index.ts'
+import { createSessionStore } from '../../src/core/index.ts'
 import type { CookieOptions } from '../../src/web/cookie.ts'
 import { cookieJar } from './cookie-jar.ts'
 import { appForThisTest, frameworks } from './framework-apps.ts'

@@ -1,0 +1,151 @@
+import { errorMonitor } from 'node:events'
+import { publishRoundTrip } from '../core/diagnostics.ts'
+import type { Command, Reply } from '../core/operations.ts'
+import { notSent, type Outcome } from '../core/outcomes.ts'
+import type { Sender } from '../core/sending/sender.ts'
+
+/** The part of node-redis's client (`createClient` of the package `redis`) that the sender uses. */
+export interface NodeRedisClient {
+  readonly isReady: boolean
+  /** Whether the client is connected or connecting: false after `close` and `destroy`. */
+  readonly isOpen: boolean
+  readonly options: { disableOfflineQueue?: boolean | undefined } | undefined
+  sendCommand(args: string[], options: { timeout: number }): Promise<unknown>
+  connect(): Promise<unknown>
+  close(): Promise<void>
+  destroy(): void
+  on(event: string | symbol, listener: () => void): unknown
+}
+
+/**
+ * Creates a sender for a client of node-redis (the package `redis`, 5 or newer), which writes the commands of
+ * one event-loop turn together. `batching(nodeRedisSender(client))` also merges the commands of several callers.
+ * `store.close()` closes the client.
+ *
+ * @param client A connected client, created with `disableOfflineQueue: true`: otherwise a queued command could
+ *   be executed after its caller got an error.
+ * @param options `stalledAfterMs`: a connection that has not replied for so long is closed and reopened, also during
+ *   its handshake. Default 10,000.
+ * @throws TypeError for any other client.
+ */
+export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_000 } = {}): Sender {
+  if (typeof client?.sendCommand !== 'function' || typeof client.isReady !== 'boolean') {
+    throw new TypeError(
+      'client must be a client of node-redis: createClient() of the package redis',
+    )
+  }
+  if (client.options?.disableOfflineQueue !== true) {
+    throw new TypeError(
+      'this node-redis client could send a write late; set disableOfflineQueue: true',
+    )
+  }
+  const handshakes = limitHandshakes(client, stalledAfterMs)
+  return {
+    name: 'node-redis',
+    async send({ commands }) {
+      if (!client.isReady) {
+        throw notSent('the node-redis client is not connected', handshakes.lastError)
+      }
+      publishRoundTrip(commands.length)
+      const stalled = setTimeout(() => reopen(client), stalledAfterMs)
+      try {
+        return await Promise.all(commands.map((command) => outcomeOf(client, command)))
+      } finally {
+        clearTimeout(stalled)
+      }
+    },
+    state: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
+    async close() {
+      handshakes.stop()
+      if (client.isReady) await client.close()
+      else destroy(client) // close() would wait for the replies to a handshake
+    },
+  }
+}
+
+/**
+ * Closes a connection that does not reply, and opens a new one unless the client has been closed. Outstanding replies
+ * count as lost. Listeners of the client get errors of connecting.
+ */
+function reopen(client: NodeRedisClient): void {
+  const { isOpen } = client
+  destroy(client)
+  if (isOpen) connect(client)
+}
+
+function destroy(client: NodeRedisClient): void {
+  try {
+    client.destroy()
+  } catch {
+    // node-redis 5 throws if the client has been closed
+  }
+}
+
+const connect = (client: NodeRedisClient) => void client.connect().catch(() => undefined)
+
+/**
+ * Until its own attempt to connect has ended, a client must not begin another one: the replies would be mixed up.
+ * After `destroy`, some versions of node-redis first finish their pause between two attempts, which is at most 2.2 s by
+ * default.
+ */
+const PAUSE_MS = 3_000
+
+/** Closes a connection that gets no reply during its handshake, and opens a new one: node-redis would wait forever. */
+function limitHandshakes(client: NodeRedisClient, stalledAfterMs: number) {
+  let lastError: Error | undefined
+  let handshake: NodeJS.Timeout | undefined
+  let pause: NodeJS.Timeout | undefined
+  let stopped = false
+  const giveUp = () => {
+    lastError = new Error('no reply during the handshake')
+    const { isOpen } = client
+    destroy(client)
+    if (isOpen) pause = setTimeout(connect, PAUSE_MS, client)
+  }
+  const end = () => clearTimeout(handshake)
+  client.on('connect', () => {
+    end()
+    if (stopped && !client.isOpen)
+      destroy(client) // closed while it was connecting
+    else if (!stopped) handshake = setTimeout(giveUp, stalledAfterMs)
+  })
+  client.on('ready', () => {
+    end()
+    lastError = undefined
+  })
+  client.on(errorMonitor, end)
+  client.on('end', end)
+  return {
+    get lastError() {
+      return lastError
+    },
+    stop() {
+      stopped = true
+      end()
+      clearTimeout(pause)
+    },
+  }
+}
+
+/** Turns off the client's timeout of 5 s, which takes as much CPU as the command; `stalledAfterMs` replaces it. */
+const NO_TIMEOUT = { timeout: 0 }
+
+const outcomeOf = (client: NodeRedisClient, command: Command): Promise<Outcome> =>
+  client.sendCommand(command.map(String), NO_TIMEOUT).then(
+    (reply) => reply as Reply,
+    (error) => (isErrorReply(error) ? refusal(error) : (error as Error)),
+  )
+
+/** Whether Redis replied with an error. The client's errors all have the name `Error`, so this checks the class. */
+function isErrorReply(error: unknown): error is Error {
+  for (let type = error?.constructor; type; type = Object.getPrototypeOf(type)) {
+    if (type.name === 'ErrorReply') return true
+  }
+  return false
+}
+
+function refusal(error: Error): Error {
+  const renamed = new Error(error.message, { cause: error })
+  renamed.name = 'ReplyError'
+  return renamed
+}

@@ -1,0 +1,106 @@
+import { Cluster, type ClusterNode, type ClusterOptions } from 'ioredis'
+import { minimalHandshake, retryDelayMs, shortConnection } from '../core/connections/client.ts'
+import { limitHandshake } from '../core/connections/handshake.ts'
+import { type ClusterAddress, clusterOptions } from './location.ts'
+
+const neverResend = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 } as const
+
+/**
+ * As `safeRedisOptions`, for `ioredis.Cluster`, which by default resends a pipeline after its connection was
+ * closed. Commands that a node refuses with MOVED or ASK are still redirected. The offline queue stays on, because
+ * ioredis connects to a node when it sends the first command there. `socketTimeout` closes the connection to a
+ * node that does not reply for so long, and no other.
+ */
+export const safeClusterOptions = {
+  retryDelayOnFailover: 0,
+  redisOptions: { ...neverResend, socketTimeout: 10_000 },
+} as const
+
+/**
+ * Creates a client of a Redis Cluster with the options that the store needs. Pass it to
+ * `createSessionStore({ client, keys: partitionedKeys() })`; close it with `disconnect()`.
+ *
+ * @param nodes Some of the nodes; the client discovers the others.
+ * @param options Set user name, password and TLS in `redisOptions`. The safe options take precedence.
+ */
+export function createCluster(nodes: ClusterNode[], options: ClusterOptions = {}): Cluster {
+  const redisOptions = {
+    ...safeClusterOptions.redisOptions,
+    ...options.redisOptions,
+    ...neverResend,
+    protocol: 2,
+  }
+  return new Cluster(nodes, {
+    clusterRetryStrategy: retryDelayMs,
+    ...options,
+    ...safeClusterOptions,
+    lazyConnect: true,
+    // ioredis's type only fits literal options.
+    redisOptions: redisOptions as { protocol: 2 },
+  })
+}
+
+/** Leaves the lookup to Node: ioredis would replace the name by an address, which no certificate contains. */
+const keepHostName = (name: string, done: (error: null, address: string) => void) =>
+  done(null, name)
+
+/** How often a cluster client refreshes its table of slots, to notice a failover without traffic. */
+const SLOTS_INTERVAL_MS = 5_000
+
+/** Creates a cluster client for the pool. Connects when you call `connect()`. */
+export function clusterAt(
+  address: ClusterAddress,
+  { connectTimeoutMs, stalledAfterMs }: { connectTimeoutMs: number; stalledAfterMs: number },
+): Cluster {
+  const { nodes, redisOptions } = clusterOptions(address)
+  return createCluster(nodes, {
+    dnsLookup: keepHostName,
+    enableReadyCheck: false, // `ready` checks every node
+    slotsRefreshInterval: SLOTS_INTERVAL_MS,
+    redisOptions: {
+      ...redisOptions,
+      connectionName: 'onetrip',
+      connectTimeout: connectTimeoutMs / 2, // before the deadline, so that a waiting update is ONETRIP_NOT_SENT
+      socketTimeout: stalledAfterMs,
+    },
+  })
+}
+
+/** As `shortConnection`, for a cluster: the client first asks a node for the table of slots. */
+export function shortCluster(
+  address: ClusterAddress,
+  connectTimeoutMs: number,
+  lean: boolean,
+): Cluster {
+  const { nodes, redisOptions } = clusterOptions(address)
+  return createCluster(nodes, {
+    dnsLookup: keepHostName,
+    clusterRetryStrategy: () => null,
+    enableReadyCheck: !lean,
+    redisOptions: {
+      ...redisOptions,
+      ...(lean && minimalHandshake),
+      connectTimeout: connectTimeoutMs,
+    },
+  })
+}
+
+/** Finds out why no node can be reached: ioredis only reports that a connection is closed. */
+export async function connectionError(
+  address: ClusterAddress,
+  connectTimeoutMs: number,
+): Promise<Error | undefined> {
+  const { nodes, redisOptions } = clusterOptions(address)
+  const [node] = nodes
+  const redis = shortConnection({ ...redisOptions, ...node }, connectTimeoutMs, true)
+  let reason: Error | undefined
+  redis.on('error', (error) => {
+    reason = error
+  })
+  limitHandshake(redis, connectTimeoutMs)
+  await redis.connect().catch((error: Error) => {
+    reason ??= error
+  })
+  redis.disconnect()
+  return reason && new Error(`${node?.host}:${node?.port}: ${reason.message}`, { cause: reason })
+}

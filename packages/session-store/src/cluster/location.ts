@@ -1,0 +1,103 @@
+import type { ConnectionOptions } from 'node:tls'
+import { checkTls, hostOf, redisAddress } from '../core/connections/redis-url.ts'
+
+/** Credentials and TLS for the servers of a cluster, or for those that sentinels monitor. */
+interface Login {
+  username?: string | undefined
+  password?: string | undefined
+  /** Connect with TLS: true, or options of Node's `tls.connect`. Default false. */
+  tls?: ConnectionOptions | boolean | undefined
+}
+
+/** A Redis Cluster. */
+export interface ClusterAddress extends Login {
+  /** Some of the nodes, as `host:port`; the client discovers the others. Name several: one may be down. */
+  nodes: readonly string[]
+}
+
+/** A primary that Redis Sentinel monitors. */
+export interface SentinelAddress extends Login {
+  /** The sentinels, as `host:port`. The default port is 26379. `tls` also applies to them. */
+  nodes: readonly string[]
+  /** The name of the primary, as in `sentinel monitor`. */
+  name: string
+  /** Credentials of the sentinels. */
+  sentinelUsername?: string | undefined
+  sentinelPassword?: string | undefined
+}
+
+/** The location of one server. Set exactly one of `url` and `sentinel`. */
+export interface ServerLocation {
+  /**
+   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with optional user
+   * name and password (`parseRedisUrl`). If Redis refuses the database, `ready` rejects; the store never falls
+   * back to another database.
+   */
+  url?: string | undefined
+  /**
+   * TLS options for a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and all other
+   * options of Node's `tls.connect`. Default: Node's certificate authorities, and the host of the URL as the
+   * name in the certificate and for SNI.
+   */
+  tls?: ConnectionOptions | undefined
+  /** Redis Sentinel: the current primary, database 0. */
+  sentinel?: SentinelAddress | undefined
+}
+
+/** ioredis's options for one server. @throws TypeError if the location is invalid. */
+export function serverOptions({ url, tls, sentinel }: ServerLocation) {
+  if (sentinel === undefined) return redisAddress(url ?? '', tls).options
+  const { name, sentinelUsername, sentinelPassword } = sentinel
+  if (typeof name !== 'string' || name === '') {
+    throw new TypeError('sentinel needs the name of the primary, as in "sentinel monitor"')
+  }
+  if (sentinelUsername !== undefined && sentinelPassword === undefined) {
+    throw new TypeError('sentinelUsername needs a sentinelPassword')
+  }
+  const login = loginOptions(sentinel)
+  return {
+    ...login,
+    name,
+    sentinels: hostsOf('sentinel', sentinel.nodes, 26_379),
+    ...(sentinelUsername !== undefined && { sentinelUsername }),
+    ...(sentinelPassword !== undefined && { sentinelPassword }),
+    ...(login.tls && { sentinelTLS: login.tls, enableTLSForSentinelMode: true }),
+  }
+}
+
+/** The nodes, and ioredis's options for each. @throws TypeError if the address is invalid. */
+export function clusterOptions(cluster: ClusterAddress) {
+  return { nodes: hostsOf('cluster', cluster.nodes), redisOptions: loginOptions(cluster) }
+}
+
+/** @throws TypeError if the location is invalid. The message contains no password and no part of a key. */
+export function checkLocation(location: ServerLocation & { cluster?: ClusterAddress | undefined }) {
+  if (location.cluster) clusterOptions(location.cluster)
+  else serverOptions(location)
+}
+
+function loginOptions({ username, password, tls }: Login) {
+  if (username !== undefined && password === undefined) {
+    throw new TypeError('username needs a password')
+  }
+  const tlsOptions = tls === true ? {} : tls || undefined
+  if (tlsOptions) checkTls(tlsOptions)
+  return {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tlsOptions && { tls: tlsOptions }),
+  }
+}
+
+/** Its errors never quote a node: the text may contain a password. */
+function hostsOf(option: string, nodes: readonly string[], defaultPort?: number) {
+  if (!Array.isArray(nodes) || nodes.length === 0) {
+    throw new TypeError(`${option} needs a list of nodes, such as ['127.0.0.1:7000']`)
+  }
+  return nodes.map((node: unknown, index) => {
+    const isPlain = typeof node === 'string' && /^[^/@?#\s]+$/.test(node)
+    const url = isPlain ? URL.parse(`redis://${node}`) : null
+    if (!url) throw new TypeError(`${option}: node ${index + 1} must look like host:port`)
+    return hostOf(url, defaultPort)
+  })
+}

@@ -1,0 +1,229 @@
+import type { Socket } from 'node:net'
+import calculateSlot from 'cluster-key-slot'
+import type { Cluster, Redis } from 'ioredis'
+import { isCluster } from '../core/connections/client.ts'
+import type { Keys } from '../core/keys.ts'
+import { type Command, keysOf, type Reply } from '../core/operations.ts'
+import { isRefusal, notSent, type OnArrival, type Outcome } from '../core/outcomes.ts'
+import type { StrategyOptions } from '../core/sending/strategy-options.ts'
+import { isFailed, nodeName } from './health.ts'
+import { placesToResend, redirected } from './redirections.ts'
+import { SLOTS, slotOf } from './slots.ts'
+
+/**
+ * Sends one pipeline to each node that holds a key of the commands, all at the same time: one round trip.
+ *
+ * If a node refuses a command because its slot has moved, only that command is sent again, and some reads after
+ * it (`placesToResend`). A write that was or may have been executed is never sent again.
+ *
+ * The pipelines are those of the connections to the nodes. After one ASK, a pipeline of `ioredis.Cluster` goes
+ * to the importing node as a whole and misses keys that have not arrived there (with ioredis 6.0.0 on
+ * 2026-11-21, existing sessions were not found).
+ */
+export async function sendPerNode(
+  cluster: Cluster,
+  commands: readonly Command[],
+  onArrival?: OnArrival,
+): Promise<Outcome[]> {
+  const outcomes = new Array<Outcome | undefined>(commands.length).fill(undefined)
+  const byPrimary = Map.groupBy(commands.keys(), (index) =>
+    primaryOf(cluster, slotOf(commands[index] as Command)),
+  )
+  let waiting = byPrimary.size // for a node, or for the redirections of a slot
+  const publish = () => {
+    if (waiting > 0) onArrival?.(outcomes)
+  }
+  await Promise.all(
+    [...byPrimary].map(async ([primary, indexes]) => {
+      const own = indexes.map((index) => commands[index] as Command)
+      const replies = await sendToPrimary(cluster, primary, own)
+      const again = placesToResend(own, replies)
+      const resent = new Set(again.flat())
+      indexes.forEach((index, place) => {
+        if (!resent.has(place)) outcomes[index] = replies[place] ?? null
+      })
+      waiting += again.length - 1
+      publish()
+      await Promise.all(
+        again.map(async (places) => {
+          for (const place of places) {
+            outcomes[indexes[place] as number] = await redirected(cluster, own[place] as Command)
+          }
+          waiting--
+          publish()
+        }),
+      )
+    }),
+  )
+  return outcomes as Outcome[]
+}
+
+/** Sends one pipeline to one node, without redirections. */
+export async function sendToPrimary(
+  cluster: Cluster,
+  primary: string | undefined,
+  commands: readonly Command[],
+): Promise<Outcome[]> {
+  const connection = await connectionTo(cluster, primary)
+  if (!connection) return commands.map(() => noConnection(primary))
+  const pipeline = connection.pipeline()
+  for (const [name, ...args] of commands) pipeline.call(name, ...args)
+  const replies = await pipeline.exec()
+  return commands.map((_, place) => {
+    const [error, reply] = replies?.[place] ?? [new Error('no reply')]
+    if (!error) return reply as Reply
+    return isRefusal(error) ? error : lostReply(error, primary)
+  })
+}
+
+/** The error itself is not ours: an application that shares the client gets the same one for its own commands. */
+const lostReply = (cause: Error, node: string | undefined): Error =>
+  Object.assign(new Error(cause.message, { cause }), { node })
+
+const noConnection = (primary = 'that has the slot') =>
+  notSent(`there is no connection to the node ${primary}`)
+
+/**
+ * Waits until the connections to these nodes are up; undefined if they are up now.
+ *
+ * @throws StoreError `ONETRIP_NOT_SENT` (as a rejection) if a node cannot be reached.
+ */
+export function connectedTo(cluster: Cluster, nodes: readonly string[]): Promise<void> | undefined {
+  const missing = nodes.filter((node) => connectionOf(cluster, node)?.status !== 'ready')
+  if (missing.length === 0) return undefined
+  const connect = async (node: string) => {
+    if (await connectionTo(cluster, node)) return
+    throw noConnection(node === NO_NODE ? undefined : node)
+  }
+  return Promise.all(missing.map(connect)).then(() => undefined)
+}
+
+const primaryOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
+
+/** Stands for the node of slots that no node has. */
+const NO_NODE = 'none'
+
+/** The nodes that have the keys of the commands, as `host:port`. */
+export function nodesOf(cluster: Cluster, commands: readonly Command[]): string[] {
+  const nodes: string[] = []
+  for (const command of commands) {
+    const node = primaryOf(cluster, slotOf(command)) ?? NO_NODE
+    if (!nodes.includes(node)) nodes.push(node)
+  }
+  return nodes
+}
+
+/** The nodes that have slots, as `host:port`; undefined stands for slots without a node. */
+export const primariesOf = (cluster: Cluster): (string | undefined)[] => [
+  ...new Set(Array.from({ length: SLOTS }, (_, slot) => primaryOf(cluster, slot))),
+]
+
+/** Connects to all primaries. Resolves once each connection is up or has failed. */
+export async function openPrimaries(cluster: Cluster): Promise<void> {
+  await Promise.all(primariesOf(cluster).map((primary) => connectionTo(cluster, primary)))
+}
+
+/** For each primary, whether the connection to it is up. */
+export function primaryStates(cluster: Cluster): boolean[] {
+  if (cluster.status !== 'ready') return [false]
+  const ready = cluster.nodes('master').filter(({ status }) => status === 'ready')
+  const up = new Set(ready.map(nodeName).filter((node) => !isFailed(cluster, node)))
+  return primariesOf(cluster).map((primary) => primary !== undefined && up.has(primary))
+}
+
+/** The name of the server of a connection: the path of its socket, or its address. */
+export function serverName(redis: Redis): string {
+  const { path, sentinels } = redis.options
+  if (!sentinels) return path ?? nodeName(redis)
+  const { remoteAddress, remotePort } = redis.stream as Partial<Socket>
+  return `${remoteAddress}:${remotePort}`
+}
+
+/**
+ * Sends one command to the node that holds its key, or to any node if it has no key. Redirects a refused
+ * command, but never resends one that may have been executed.
+ */
+export async function sendToNode(cluster: Cluster, command: Command): Promise<Outcome> {
+  if (keysOf(command).length === 0) return await redirected(cluster, command)
+  const [outcome = null] = await sendPerNode(cluster, [command])
+  return outcome
+}
+
+/**
+ * The connection to a node, if it is up. Waits for a connection that is being opened.
+ *
+ * Without this, ioredis would send the commands for a node that is down to another node and follow 16
+ * redirections.
+ */
+async function connectionTo(cluster: Cluster, node: string | undefined) {
+  const connection = connectionOf(cluster, node)
+  if (!connection) {
+    refreshSlots(cluster)
+    return undefined
+  }
+  if (connection.status === 'ready') return connection
+  if (connection.status === 'wait') connection.connect().catch(() => undefined) // 'end' follows
+  if (!OPENING.has(connection.status)) return undefined
+  const opening = openings.get(connection) ?? opened(connection)
+  openings.set(connection, opening)
+  return (await opening) ? connection : undefined
+}
+
+/** The connection to a node, up or not; undefined if the node has left the cluster or failed. */
+const connectionOf = (cluster: Cluster, node: string | undefined): Redis | undefined =>
+  isFailed(cluster, node) ? undefined : cluster.nodes().find((redis) => nodeName(redis) === node)
+
+/** Limits the refreshes, each of which opens a connection: not one for every command that finds no node. */
+const REFRESH_INTERVAL_MS = 100
+const refreshedAt = new WeakMap<Cluster, number>()
+
+/** Makes ioredis reconnect to the current nodes after a lost connection. */
+export function refreshSlots(cluster: Cluster): void {
+  const now = performance.now()
+  if (now - (refreshedAt.get(cluster) ?? Number.NEGATIVE_INFINITY) < REFRESH_INTERVAL_MS) return
+  refreshedAt.set(cluster, now)
+  cluster.refreshSlotsCache()
+}
+
+const OPENING = new Set(['connecting', 'connect'])
+/** Shared by all commands that wait for the same connection, so that it has few listeners. */
+const openings = new WeakMap<Redis, Promise<boolean>>()
+
+/** Whether the connection is ready within its timeout. A stopped process accepts connections, but never replies. */
+function opened(connection: Redis): Promise<boolean> {
+  return new Promise((resolve) => {
+    const late = setTimeout(resolve, connection.options.connectTimeout, false)
+    const ready = () => settle(true)
+    const end = () => settle(false)
+    connection.once('ready', ready).once('end', end)
+    function settle(isUp: boolean): void {
+      clearTimeout(late)
+      connection.off('ready', ready).off('end', end)
+      openings.delete(connection)
+      resolve(isUp)
+    }
+  })
+}
+
+const inOneSlot = (keys: readonly string[]) =>
+  new Set(keys.map((key) => calculateSlot(key))).size === 1
+
+/** Whether the keys are spread over the nodes of a cluster. */
+export const isClustered = ({ cluster, client }: StrategyOptions): boolean =>
+  cluster !== undefined || [client ?? []].flat().some(isCluster)
+
+/**
+ * Checks the slots of the keys if Redis is a cluster: scripts use several keys of a session or of an item.
+ *
+ * @throws TypeError if these keys are in different slots.
+ */
+export function checkSlots(options: StrategyOptions, keys: Keys): void {
+  if (!isClustered(options)) return
+  const name = 'any'
+  const ofSession = [keys.login(name), keys.recent(name), keys.viewed(name), keys.data(name)]
+  const ofItem = [keys.popular(name), keys.once(name, name)]
+  if (inOneSlot([...ofSession, keys.ended(name)]) && inOneSlot(ofItem)) return
+  throw new TypeError(
+    'in a cluster, all keys of a session must be in one slot, and all keys of an item: set keys: partitionedKeys()',
+  )
+}

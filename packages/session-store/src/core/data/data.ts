@@ -1,0 +1,292 @@
+import { StoreError } from '../errors.ts'
+import { checkObject } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import { type Command, GUEST, type Reply, scoreOf, type Update } from '../operations.ts'
+import { endSessions } from '../sessions/user-sessions.ts'
+import { batches } from '../sessions/walk.ts'
+import { type EncodedFields, type EncodedSwap, fieldName, quotedName } from './data-fields.ts'
+
+/** The data of a session. */
+export interface SessionData {
+  /** Field → JSON value. */
+  fields: Record<string, unknown>
+  /** 0 before the first write, also of a copy; each write increases it by one. */
+  version: number
+}
+
+export interface DataOption {
+  /** Also read the session's data, in the same round trip. */
+  data?: boolean
+}
+
+export interface PatchOptions {
+  /** Write only if the data still has this version; 0 means that nothing was written before. */
+  ifVersion?: number | undefined
+}
+
+/** A result, with the session's data if `data: true` was passed. */
+export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
+  ? Result & { data: SessionData }
+  : Result
+
+/** The hash field that holds the version. Stored names of data fields are never empty. */
+const VERSION = ''
+
+/** Lua's stack limits a script to about 7,900 values in one command, two for each field. */
+const FIELDS_PER_COMMAND = 1_000
+
+/** Session data as stored in Redis: names in Redis (`fieldName` decodes them), JSON texts, and the version. */
+export interface StoredData {
+  readonly fields: readonly (readonly [name: string, json: string])[]
+  readonly version: number
+}
+
+/**
+ * Parses the reply to HGETALL: usually a flat list (field, value, field …), but an object with ioredis's
+ * `replyMapping: 'resp3'`, and with node-redis in RESP3.
+ */
+export const hashEntries = (reply: Reply | undefined): [field: string, value: string][] =>
+  Array.isArray(reply)
+    ? ([...batches(reply, 2)] as [string, string][])
+    : Object.entries((reply ?? {}) as Record<string, string>)
+
+/** Reads session data from the reply to HGETALL. */
+export function readStored(reply: Reply | undefined): StoredData {
+  const fields: [string, string][] = []
+  let version = 0
+  for (const [name, value] of hashEntries(reply)) {
+    if (name === VERSION) version = Number(value)
+    else fields.push([name, value])
+  }
+  return { fields, version }
+}
+
+/** Decodes the fields. `unreadable`: the text of fields that are not JSON, because another program wrote them. */
+export function decodeReadable({ fields, version }: StoredData): {
+  data: SessionData
+  unreadable: Record<string, string>
+} {
+  const values: [name: string, value: unknown][] = []
+  const texts: [name: string, text: string][] = []
+  for (const [stored, text] of fields) {
+    const name = fieldName(stored)
+    try {
+      values.push([name, JSON.parse(text)])
+    } catch {
+      texts.push([name, text])
+    }
+  }
+  const data = { fields: Object.fromEntries(values), version }
+  return { data, unreadable: Object.fromEntries(texts) }
+}
+
+/**
+ * @param mayHaveWritten Whether the update also writes.
+ * @throws StoreError `ONETRIP_UNREADABLE_DATA`, naming the fields that are not JSON.
+ */
+function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
+  const { data, unreadable } = decodeReadable(stored)
+  const names = Object.keys(unreadable)
+  if (names.length === 0) return data
+  const listed = names.map(quotedName).join(', ')
+  throw new StoreError(
+    'ONETRIP_UNREADABLE_DATA',
+    `not JSON in Redis: data field ${listed}; remove or replace it with patch`,
+    { mayHaveWritten, retrySafe: false },
+  )
+}
+
+/** Commands that store the data unchanged. Keys: data. */
+export const copyCommands = (key: string, { fields, version }: StoredData): Command[] =>
+  [...batches([...fields, [VERSION, version]], FIELDS_PER_COMMAND)].map((some) => [
+    'HSET',
+    key,
+    ...some.flat(),
+  ])
+
+/**
+ * Returns the update with a command that also reads the session's data. The last command of the update must
+ * check that the session exists; the data is read before it, so that the check also notices a session that ends
+ * meanwhile. Keys: data, and those of the update.
+ */
+export function withData<Result extends object>(
+  update: Update<Result | undefined>,
+  keys: Keys,
+  id: string,
+): Update<(Result & { data: SessionData }) | undefined> {
+  const commands = [...update.commands]
+  commands.splice(-1, 0, ['HGETALL', keys.data(id)])
+  return {
+    ...update,
+    commands,
+    read(replies) {
+      const own = [...replies]
+      const [data] = own.splice(-2, 1)
+      const result = update.read(own)
+      return result && { ...result, data: decodeData(readStored(data), !update.readOnly) }
+    },
+  }
+}
+
+/** `withData` if `options.data` is set, otherwise the update itself. */
+export function withDataIf<Result extends object, Asked extends DataOption>(
+  options: Asked | undefined,
+  update: Update<Result | undefined>,
+  keys: Keys,
+  id: string,
+): Update<MaybeData<Result, Asked> | undefined> {
+  if (options !== undefined) checkObject('options', options)
+  const asked = options?.data ? withData(update, keys, id) : update
+  return asked as Update<MaybeData<Result, Asked> | undefined>
+}
+
+/**
+ * KEYS: login, recent, data; ended too if the mode is `create` or `copy`. ARGV: id, now, mode, idle before, expected
+ * version or '', maximum number of fields, lifetime of a tombstone in ms or ''; of the field to swap the name or '',
+ * and its old and new JSON text; number of fields to remove, their names, then name and JSON text of each field to
+ * set. Returns the new version, or why nothing was written.
+ */
+const WRITE = `
+local id, now, mode = ARGV[1], ARGV[2], ARGV[3]
+local swap, removed = 8, 12 -- positions in ARGV
+local set = removed + tonumber(ARGV[removed - 1])
+local function inParts(command, from, to)
+  for at = from, to, ${2 * FIELDS_PER_COMMAND} do
+    redis.call(command, KEYS[3], unpack(ARGV, at, math.min(at + ${2 * FIELDS_PER_COMMAND - 1}, to)))
+  end
+end
+local exists = redis.call('HEXISTS', KEYS[1], id) == 1
+  and tonumber(redis.call('ZSCORE', KEYS[2], id) or 0) >= tonumber(ARGV[4])
+if not exists and (not KEYS[4] or redis.call('EXISTS', KEYS[4]) == 1) then return 'gone' end
+local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
+if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
+local max = tonumber(ARGV[6])
+if mode == 'patch' and redis.call('HLEN', KEYS[3]) + (#ARGV - set + 1) / 2 > max then
+  local has, count, grows = {}, -1, false -- the version is no field
+  for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do has[name], count = true, count + 1 end
+  for i = removed, set - 1 do
+    if has[ARGV[i]] then has[ARGV[i]], count = nil, count - 1 end
+  end
+  for i = set, #ARGV, 2 do
+    if not has[ARGV[i]] then count, grows = count + 1, true end
+  end
+  if grows and count > max then return 'full' end
+end
+if mode == 'patch' then inParts('HDEL', removed, set - 1) else redis.call('DEL', KEYS[3]) end
+inParts('HSET', set, #ARGV)
+if ARGV[swap] ~= '' and redis.call('HGET', KEYS[3], ARGV[swap]) == ARGV[swap + 1] then
+  redis.call('HSET', KEYS[3], ARGV[swap], ARGV[swap + 2])
+end
+version = mode == 'copy' and '0' or string.format('%.0f', version + 1)
+redis.call('HSET', KEYS[3], '${VERSION}', version)
+redis.call('ZADD', KEYS[2], now, id)
+if not exists then redis.call('HSET', KEYS[1], id, '${GUEST}') end
+if ARGV[7] ~= '' then redis.call('SET', KEYS[4], '', 'PX', ARGV[7]) end
+return tonumber(version)`
+
+export interface DataWrite {
+  id: string
+  /**
+   * `patch` changes the given fields. `replace` also removes all others. Both need a session. `create` replaces
+   * the data, or creates a guest session with this id, unless it has a tombstone (`endWithTombstone`). `copy` does
+   * the same, and sets the version to 0.
+   */
+  mode: 'patch' | 'replace' | 'create' | 'copy'
+  /**
+   * `create` and `copy`: the session also gets a tombstone with this lifetime, so that it cannot be created again
+   * once it has ended.
+   */
+  blockedMs?: number | undefined
+  fields: EncodedFields
+  swap?: EncodedSwap | undefined
+  /** Write only if the data has this version. */
+  ifVersion?: number | undefined
+  /** Maximum number of fields after a patch. */
+  maxFields: number
+}
+
+/** The new version, or why nothing was written. */
+type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
+
+/**
+ * Writes session data atomically and refreshes the session. Does not bring back a session that has ended or is
+ * idle.
+ *
+ * It is a script even without `ifVersion`. With plain commands, a concurrent write with `ifVersion` could come
+ * between the change of a field and that of the version, and overwrite the change; and they could not check the
+ * maximum number of fields. The script takes 6 us of Redis's CPU, plain commands 2 us (2026-11-22).
+ *
+ * Keys, all in one slot: login, recent, data. `create` and `copy` also have ended, which usually does not exist: while
+ * a slot of a cluster moves, Redis refuses scripts with a missing key, so the other modes omit it.
+ */
+export function writeData(
+  keys: Keys,
+  { id, mode, blockedMs, fields, swap, ifVersion, maxFields }: DataWrite,
+  { now, idleBefore }: { now: number; idleBefore: number },
+): Update<WrittenData> {
+  const own = [keys.login(id), keys.recent(id), keys.data(id)]
+  if (mode === 'create' || mode === 'copy') own.push(keys.ended(id))
+  const command: Command = [
+    'EVAL',
+    WRITE,
+    own.length,
+    ...own,
+    ...[id, scoreOf(now), mode, scoreOf(Math.max(0, idleBefore)), ifVersion ?? '', maxFields],
+    blockedMs ?? '',
+    ...(swap ?? ['', '', '']),
+    ...[fields.removed.length, ...fields.removed],
+    ...fields.set.flat(),
+  ]
+  return {
+    commands: [command],
+    readOnly: false,
+    read: ([reply]) =>
+      typeof reply === 'number' ? { version: reply } : (reply as Exclude<WrittenData, object>),
+  }
+}
+
+/**
+ * Ends a session. The tombstone, which is written first, prevents a late `create` of the same id; one that lives
+ * longer stays. Returns the user, undefined if there was no session. Keys: ended, login, recent, viewed, data.
+ */
+export function endWithTombstone(
+  keys: Keys,
+  id: string,
+  tombstoneSeconds: number,
+): Update<string | undefined> {
+  const end = endSessions(keys, [id])
+  const key = keys.ended(id)
+  return {
+    commands: [
+      ['SET', key, '', 'EX', tombstoneSeconds, 'NX'],
+      ['EXPIRE', key, tombstoneSeconds, 'GT'],
+      ...end.commands,
+    ],
+    readOnly: false,
+    read: ([, , ...replies]) => end.read(replies)[0],
+  }
+}
+
+/** Lets a tombstone live for at most this time. Keys: ended. */
+export const shortenTombstone = (keys: Keys, id: string, seconds: number): Update<void> => ({
+  commands: [['EXPIRE', keys.ended(id), seconds, 'LT']],
+  readOnly: false,
+  read: () => undefined,
+})
+
+/** KEYS: login, recent, data. ARGV: id. */
+const END_COPY = `
+if redis.call('HGET', KEYS[3], '${VERSION}') ~= '0' then return end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('UNLINK', KEYS[3])`
+
+/** Ends a session that nobody has written since it was copied. Its tombstone stays. Keys: login, recent, data. */
+export function endCopy(keys: Keys, id: string): Update<void> {
+  const own = [keys.login(id), keys.recent(id), keys.data(id)]
+  return {
+    commands: [['EVAL', END_COPY, own.length, ...own, id]],
+    readOnly: false,
+    read: () => undefined,
+  }
+}

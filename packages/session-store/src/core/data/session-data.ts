@@ -1,0 +1,139 @@
+import { requireSession, StoreError } from '../errors.ts'
+import { checkNumber, checkObject } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import { checkToken, GUEST, updateToken } from '../operations.ts'
+import type { Runner } from '../sending/runner.ts'
+import { forgetSessions } from '../sessions/user-sessions.ts'
+import type { Tokens } from '../tokens/tokens.ts'
+import {
+  type DataWrite,
+  endCopy,
+  endWithTombstone,
+  type PatchOptions,
+  type SessionData,
+  shortenTombstone,
+  withData,
+  writeData,
+} from './data.ts'
+import { type DataRules, encodeFields, encodeSwap, type SwappedField } from './data-fields.ts'
+
+/** Must be longer than a request that loaded the session before it ended. */
+const MIN_TOMBSTONE_SECONDS = 300
+
+/** The longest time that browsers keep a cookie: 400 days. */
+export const MAX_TOMBSTONE_SECONDS = 400 * 24 * 3600
+
+const tombstoneSeconds = (seconds: number) =>
+  Math.ceil(Math.min(Math.max(seconds, MIN_TOMBSTONE_SECONDS), MAX_TOMBSTONE_SECONDS))
+
+interface SessionDataContext {
+  runner: Pick<Runner, 'run'>
+  keys: Keys
+  /** Milliseconds since 1970. */
+  now: () => number
+  idleSeconds: number
+  rules: DataRules
+}
+
+interface WriteOptions extends PatchOptions {
+  /** The new time of last use of the session, in milliseconds since 1970. Default now. */
+  seenAt?: number
+  swap?: SwappedField | undefined
+  /** See `DataWrite`. */
+  blockedMs?: number
+}
+
+/** Session data by session id. The caller must check that the client may use the id. */
+export function sessionData({ runner, keys, now, idleSeconds, rules }: SessionDataContext) {
+  return {
+    /** The data of a session; undefined if it has ended or is idle. One round trip. */
+    async read(id: string): Promise<SessionData | undefined> {
+      const session = await runner.run(withData(checkToken(keys, id), keys, id))
+      if (session === undefined || session.lastSeenAt < now() - 1000 * idleSeconds) return undefined
+      return session.data
+    },
+
+    /**
+     * Writes data according to `mode` (see `DataWrite`), in one round trip. Undefined fields are removed.
+     *
+     * @returns The new version; undefined if there is no session and none was created.
+     * @throws StoreError `ONETRIP_INVALID_INPUT` as `encodeFields`, or if the session would have too many
+     *   fields; `ONETRIP_CONFLICT` if the version of the data is not `ifVersion`.
+     */
+    async write(
+      id: string,
+      mode: DataWrite['mode'],
+      data: Readonly<Record<string, unknown>>,
+      { ifVersion, seenAt = now(), swap: swapped, blockedMs }: WriteOptions = {},
+    ): Promise<{ version: number } | undefined> {
+      const fields = encodeFields(data, rules)
+      const swap = swapped && encodeSwap(swapped, rules)
+      if (ifVersion !== undefined)
+        checkNumber('ifVersion', ifVersion, {
+          min: 0,
+          max: Number.MAX_SAFE_INTEGER,
+          integer: true,
+        })
+      const maxFields = rules.fields
+      const times = { now: seenAt, idleBefore: now() - 1000 * idleSeconds }
+      const write = { id, mode, fields, swap, ifVersion, maxFields, blockedMs }
+      const written = await runner.run(writeData(keys, write, times))
+      if (written === 'gone') return undefined
+      if (written === 'full') {
+        const message = `the session's data would have more than ${maxFields} fields`
+        throw new StoreError('ONETRIP_INVALID_INPUT', message)
+      }
+      if (written === 'conflict') {
+        const message = `the session's data is not at version ${ifVersion}; read it again`
+        throw new StoreError('ONETRIP_CONFLICT', message)
+      }
+      return written
+    },
+
+    /**
+     * Ends a session. `create` does not bring it back for `blockedSeconds` (five minutes to 400 days), because a
+     * request that loaded the session before may still write it. Two round trips. Returns whether it existed.
+     */
+    async end(id: string, blockedSeconds = MIN_TOMBSTONE_SECONDS): Promise<boolean> {
+      const user = await runner.run(endWithTombstone(keys, id, tombstoneSeconds(blockedSeconds)))
+      if (user) await runner.run(forgetSessions(keys, user, [id]))
+      return user !== undefined
+    },
+
+    /** Ends a session that nobody has written since it was copied. One round trip. */
+    endCopy: (id: string): Promise<void> => runner.run(endCopy(keys, id)),
+
+    /** Limits how long `create` does not bring this session back after its end. One round trip. */
+    limitBlock: (id: string, seconds: number): Promise<void> =>
+      runner.run(shortenTombstone(keys, id, tombstoneSeconds(seconds))),
+  }
+}
+
+/** The functions of the store for guests and session data, by token. */
+export function dataFunctions({ tokens, ...context }: SessionDataContext & { tokens: Tokens }) {
+  const byId = sessionData(context)
+  const { runner, keys, now } = context
+
+  return {
+    async loginGuest() {
+      const token = tokens.issue()
+      const id = tokens.verify(token)
+      await runner.run(updateToken(keys, { id, user: GUEST }, now()))
+      return { token, expiresAt: tokens.expiresAt(id) }
+    },
+
+    async data(token: string): Promise<SessionData> {
+      return requireSession(await byId.read(tokens.verify(token)))
+    },
+
+    async patch(
+      token: string,
+      fields: Readonly<Record<string, unknown>>,
+      options: PatchOptions = {},
+    ): Promise<{ version: number }> {
+      const id = tokens.verify(token)
+      checkObject('options', options)
+      return requireSession(await byId.write(id, 'patch', fields, { ifVersion: options.ifVersion }))
+    },
+  }
+}

@@ -1,0 +1,203 @@
+import { publishWarning } from '../diagnostics.ts'
+import { isExternal, type SessionsPart } from '../keys.ts'
+import { usersOf } from '../operations.ts'
+import type { ScanPosition } from '../sending/sender.ts'
+import { batches, walk } from '../sessions/walk.ts'
+import { issuedAt } from '../tokens/tokens.ts'
+import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
+import {
+  forget,
+  isOtherType,
+  type RetentionContext,
+  settledBefore,
+  type TaskStep,
+} from './retention-tasks.ts'
+
+const CLOCK_SKEW_SECONDS = 60
+
+/** How many entries of each user's list a sweep checks, oldest first. Reading a list checks the others. */
+const ENTRIES_READ = 100
+
+/**
+ * Removes leftovers of interrupted logins, logouts and views.
+ *
+ * Without `sweepKeys` it finds only those of sessions that have a login or a last-seen time. The others stay: the
+ * views or data of a session that is gone (at most 25 items, and `dataLimits`), and entries of users' lists (about
+ * 100 bytes each), which the next reading of the list removes.
+ */
+export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
+  for (const part of context.keys.parts()) {
+    yield* sweepRecords(context, part, 'HSCAN')
+    yield* sweepRecords(context, part, 'ZSCAN')
+  }
+  if (!context.sweepKeys) return
+  yield* sweepOwned(context, context.keys.viewedPattern(), (key) => context.keys.viewedBy(key))
+  yield* sweepOwned(context, context.keys.dataPattern(), (key) => context.keys.dataOf(key))
+  yield* sweepLists(context)
+}
+
+/** `HSCAN` finds logins without a last-seen time, `ZSCAN` finds sessions without a login. */
+async function* sweepRecords(
+  context: RetentionContext,
+  part: SessionsPart,
+  command: 'HSCAN' | 'ZSCAN',
+): AsyncGenerator<TaskStep> {
+  const { runner, batchSize } = context
+  const unseen = command === 'HSCAN'
+  let cursor: string | undefined
+  do {
+    const key = unseen ? part.login : part.recent
+    const step = await runner.run(walk(command, key, { cursor, count: batchSize }))
+    const found = step.entries.map(([id]) => id)
+    let swept = 0
+    // Redis returns a small hash or sorted set completely, regardless of COUNT.
+    for (const ids of batches(sweepable(context, found, unseen), batchSize)) {
+      const orphans = unseen
+        ? await runner.run(unseenOf(part, ids))
+        : await withoutLogin(context, ids)
+      swept += await remove(context, orphans, unseen)
+    }
+    cursor = step.cursor
+    yield { swept }
+  } while (cursor !== undefined)
+}
+
+/** Removes views or data of sessions without a login. */
+async function* sweepOwned(
+  context: RetentionContext,
+  pattern: string,
+  ownerOf: (key: string) => string | undefined,
+): AsyncGenerator<TaskStep> {
+  for await (const found of scan(context, pattern)) {
+    const owners = found.flatMap((key) => ownerOf(key) ?? [])
+    let swept = 0
+    for (const ids of batches(sweepable(context, owners, false), context.batchSize)) {
+      swept += await remove(context, await withoutLogin(context, ids), false)
+    }
+    yield { swept }
+  }
+}
+
+/** Removes entries of users' lists whose session is gone. Warns about keys of that name that are not lists. */
+async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> {
+  const { keys, batchSize } = context
+  let foreign = 0
+  for await (const found of scan(context, keys.sessionsPattern())) {
+    const users = found.flatMap((key) => keys.sessionsOf(key) ?? [])
+    let swept = 0
+    for (const some of batches(users, batchSize)) {
+      const listed = await oldestEntries(context, some)
+      for (const entries of batches(listed.entries, batchSize)) {
+        swept += await unlist(context, entries)
+      }
+      foreign += listed.foreign
+    }
+    yield { swept }
+  }
+  if (foreign === 0) return
+  publishWarning({
+    code: 'ONETRIP_FOREIGN_KEY',
+    message: `${foreign} keys that match ${keys.sessionsPattern()} are not sorted sets, so another program uses this database. The sweep skipped them. Use a separate database (or, for a new store, the option prefix)`,
+  })
+}
+
+/**
+ * Reads the oldest entries of these users' lists, and counts the keys that are not lists. One such key makes the
+ * update fail; then the halves are read separately.
+ */
+async function oldestEntries(context: RetentionContext, users: readonly string[]): Promise<Listed> {
+  const { runner, keys } = context
+  try {
+    return { entries: await runner.run(oldestOfUsers(keys, users, ENTRIES_READ)), foreign: 0 }
+  } catch (error) {
+    if (!isOtherType(error)) throw error
+    if (users.length === 1) return { entries: [], foreign: 1 }
+    const middle = Math.ceil(users.length / 2)
+    const first = await oldestEntries(context, users.slice(0, middle))
+    const second = await oldestEntries(context, users.slice(middle))
+    return {
+      entries: [...first.entries, ...second.entries],
+      foreign: first.foreign + second.foreign,
+    }
+  }
+}
+
+interface Listed {
+  entries: { id: string; user: string }[]
+  foreign: number
+}
+
+async function unlist(
+  context: RetentionContext,
+  entries: readonly { id: string; user: string }[],
+): Promise<number> {
+  const ids = new Set(
+    sweepable(
+      context,
+      entries.map(({ id }) => id),
+      true,
+    ),
+  )
+  const old = entries.filter(({ id }) => ids.has(id))
+  if (old.length === 0) return 0
+  const { runner, keys } = context
+  const owners = await runner.run(
+    usersOf(
+      keys,
+      old.map(({ id }) => id),
+    ),
+  )
+  const stale = old.filter(({ user }, index) => owners[index] !== user)
+  await forget(context, stale)
+  return stale.length
+}
+
+async function* scan(
+  { runner, batchSize }: RetentionContext,
+  match: string,
+): AsyncGenerator<readonly string[]> {
+  let from: ScanPosition | undefined
+  do {
+    const step = await runner.scan({ match, count: batchSize }, from)
+    yield step.keys
+    from = step.next
+  } while (from !== undefined)
+}
+
+/** The ids that the store created, and external ids; with `settledOnly`, only created ids whose login is settled. */
+function sweepable(
+  context: RetentionContext,
+  ids: readonly string[],
+  settledOnly: boolean,
+): string[] {
+  // The store issued no id in the future. Most ids of other programs that look like one decode to such a time.
+  const now = 1000 * (context.now() + CLOCK_SKEW_SECONDS)
+  const issuedBefore = settledOnly ? 1000 * settledBefore(context) : now
+  return ids.filter((id) => {
+    if (isExternal(id)) return true
+    const issued = issuedAt(id)
+    return issued !== undefined && issued < issuedBefore
+  })
+}
+
+async function withoutLogin(
+  { runner, keys }: RetentionContext,
+  ids: readonly string[],
+): Promise<string[]> {
+  const users = await runner.run(usersOf(keys, ids))
+  return ids.filter((_, index) => users[index] === undefined)
+}
+
+async function remove(
+  context: RetentionContext,
+  ids: readonly string[],
+  unseen: boolean,
+): Promise<number> {
+  if (ids.length === 0) return 0
+  const { runner, keys } = context
+  const removed = await runner.run(
+    removeOrphans(keys, ids, { unseen, settledBefore: settledBefore(context) }),
+  )
+  await forget(context, removed)
+  return removed.length
+}

@@ -1,0 +1,213 @@
+import type { Command, CommandList, Reply } from '../operations.ts'
+import { type Outcome, withOmitted } from '../outcomes.ts'
+
+type Argument = string | number
+
+interface Merged {
+  readonly command: [name: string, ...args: Argument[]]
+  /** The position of the merged commands in their updates. */
+  readonly place: number
+  /** The indexes of the updates whose commands were merged. */
+  readonly updates: number[]
+}
+
+/** How to merge commands with the same name and key into one command, and how to split its reply. */
+interface Rule {
+  /** Converts the merged command to its variadic form, if that has another name or form. */
+  variadic?(merged: Command): Command
+  /** Whether Redis accepts the arguments: a merged command that Redis refuses would fail for all callers. */
+  fits(command: Command): boolean
+  mergeable(into: Command, command: Command): boolean
+  add(into: Argument[], command: Command): void
+  /** The reply for the `part`th command that was merged. */
+  split(reply: Reply, part: number, merged: Merged, updates: readonly CommandList[]): Reply
+}
+
+/** `ZADD key [XX] score member …`: only commands with the same flags can be merged. */
+const zaddOptions = (command: Command) => (command[2] === 'XX' ? 'XX' : '')
+
+const sharedReply = (reply: Reply) => reply
+
+/** For a variadic command whose reply has one element for each merged command. */
+const listedReply = (reply: Reply, part: number) =>
+  Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply
+
+const isBelow = (limit: number, value: Argument | undefined) =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) < limit
+
+/** For an idempotent command: one execution replaces several equal ones. */
+const sameCommand = (fits: Rule['fits']): Rule => ({
+  fits,
+  mergeable(into, command) {
+    for (let at = 2; at < command.length; at++) if (command[at] !== into[at]) return false
+    return true
+  },
+  add() {},
+  split: sharedReply,
+})
+
+const rules = new Map<string, Rule>(
+  Object.entries({
+    HGET: {
+      fits: ({ length }) => length === 3,
+      mergeable: () => true,
+      add: (into, [, , field = '']) => into.push(field),
+      variadic: ([, ...args]) => ['HMGET', ...args],
+      split: listedReply,
+    },
+    BITCOUNT: sameCommand(({ length }) => length === 2),
+    EXPIRE: sameCommand(({ length, 2: seconds }) => length === 3 && Number.isInteger(seconds)),
+    HSET: {
+      fits: ({ length }) => length >= 4 && length % 2 === 0,
+      mergeable: () => true,
+      add: (into, [, , ...pairs]) => into.push(...pairs),
+      split: sharedReply, // the number of new fields, which `read` must ignore
+    },
+    // A string in Redis has at most 2^32 bits.
+    SETBIT: {
+      fits: ({ length, 2: offset, 3: bit }) =>
+        length === 4 && isBelow(2 ** 32, offset) && isBelow(2, bit),
+      mergeable: () => true,
+      add: (into, [, , ...bit]) => into.push(...bit),
+      variadic([, key = '', ...bits]) {
+        const command: [string, ...Argument[]] = ['BITFIELD', key]
+        for (let at = 0; at < bits.length; at += 2) {
+          command.push('SET', 'u1', bits[at] ?? 0, bits[at + 1] ?? 0)
+        }
+        return command
+      },
+      split: listedReply,
+    },
+    ZADD: {
+      fits(command) {
+        const score = zaddOptions(command) === '' ? 2 : 3
+        return command.length === score + 2 && Number.isFinite(command[score])
+      },
+      mergeable: (into, command) => zaddOptions(into) === zaddOptions(command),
+      add(into, command) {
+        for (let at = zaddOptions(command) === '' ? 2 : 3; at < command.length; at++) {
+          into.push(command[at] ?? '')
+        }
+      },
+      split: sharedReply, // the number of new members, which `read` must ignore
+    },
+    ZINCRBY: {
+      fits: (command) => command.length === 4 && Number.isFinite(command[2]),
+      mergeable: (into, command) => into[3] === command[3],
+      add(into, [, , increment]) {
+        into[2] = Number(into[2]) + Number(increment)
+      },
+      // The score after each increment, as if Redis had executed them one after the other.
+      split(reply, part, { updates: members, place }, updates) {
+        let score = Number(reply)
+        for (const later of members.slice(part + 1)) {
+          score -= Number(updates[later]?.commands[place]?.[2])
+        }
+        return String(score)
+      },
+    },
+    ZREMRANGEBYRANK: sameCommand(
+      (command) =>
+        command.length === 4 && Number.isFinite(command[2]) && Number.isFinite(command[3]),
+    ),
+  } satisfies Record<string, Rule>),
+)
+
+export interface Batch {
+  readonly commands: readonly Command[]
+  /** Returns the outcomes of each update's commands. */
+  split(outcomes: readonly Outcome[]): Outcome[][]
+  /**
+   * Like `split`, while some outcomes are missing: undefined for each update that is incomplete, or that an
+   * earlier call has returned.
+   */
+  splitArrived(outcomes: readonly (Outcome | undefined)[]): (Outcome[] | undefined)[]
+}
+
+/**
+ * Merges the updates of concurrent callers into one list of as few commands as possible.
+ *
+ * The list has the first commands of all updates, then all second commands, and so on. Commands at the same
+ * position with the same key are merged if an equivalent variadic command exists. So the order within each
+ * update is kept, and the order between updates is one that concurrent callers could see without batching.
+ * Updates that are not `mergeable` follow unchanged: a logout between the commands of an `updateToken` would
+ * leave half a session.
+ */
+export function merge(updates: readonly CommandList[]): Batch {
+  const all: Merged[] = []
+  let longest = 0
+  for (const { commands } of updates) longest = Math.max(longest, commands.length)
+  for (let place = 0; place < longest; place++) {
+    const sameKey = new Map<Argument, Merged>()
+    for (let index = 0; index < updates.length; index++) {
+      const { commands, mergeable } = updates[index] as CommandList
+      const command = commands[place]
+      if (!mergeable || command === undefined) continue
+      // All items are in the same key, so ZINCRBY commands are grouped by item.
+      const key = (command[0] === 'ZINCRBY' ? command[3] : command[1]) ?? ''
+      const candidate = sameKey.get(key)
+      const known = rules.get(command[0])
+      const rule = known?.fits(command) ? known : undefined
+      if (
+        rule &&
+        candidate?.command[0] === command[0] &&
+        candidate.command[1] === command[1] &&
+        rule.mergeable(candidate.command, command)
+      ) {
+        rule.add(candidate.command, command)
+        candidate.updates.push(index)
+        continue
+      }
+      const merged = { command: [...command] as Merged['command'], place, updates: [index] }
+      if (rule) sameKey.set(key, merged)
+      all.push(merged)
+    }
+  }
+  updates.forEach(({ commands, mergeable }, index) => {
+    if (mergeable) return
+    commands.forEach((command, place) => {
+      all.push({ command: [...command], place, updates: [index] })
+    })
+  })
+  const returned = new Set<number>()
+  return {
+    commands: all.map(({ command, updates: members }) =>
+      members.length > 1 ? (rules.get(command[0])?.variadic?.(command) ?? command) : command,
+    ),
+    split: (outcomes) => splitOutcomes(updates, all, withOmitted(outcomes, all.length)),
+    splitArrived(outcomes) {
+      const skipped = new Set(returned)
+      all.forEach(({ updates: members }, index) => {
+        if (outcomes[index] === undefined) for (const member of members) skipped.add(member)
+      })
+      const arrived = outcomes.map((outcome) => outcome ?? null)
+      return splitOutcomes(updates, all, arrived, skipped).map((own, index) => {
+        if (skipped.has(index)) return undefined
+        returned.add(index)
+        return own
+      })
+    },
+  }
+}
+
+function splitOutcomes(
+  updates: readonly CommandList[],
+  all: readonly Merged[],
+  outcomes: readonly Outcome[],
+  skipped?: ReadonlySet<number>,
+): Outcome[][] {
+  const own = updates.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
+  all.forEach((merged, index) => {
+    const outcome = outcomes[index] ?? null
+    const rule = rules.get(merged.command[0])
+    merged.updates.forEach((update, part) => {
+      const target = own[update]
+      if (!target || skipped?.has(update)) return
+      target[merged.place] =
+        outcome instanceof Error || !rule || merged.updates.length === 1
+          ? outcome
+          : rule.split(outcome, part, merged, updates)
+    })
+  })
+  return own
+}

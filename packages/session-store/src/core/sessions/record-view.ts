@@ -1,0 +1,81 @@
+import { type MaybeData, withDataIf } from '../data/data.ts'
+import { repeatable, requireSession, StoreError } from '../errors.ts'
+import { checkKey, checkName } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import { type RecordedView, recordView, type Update, undoView } from '../operations.ts'
+import type { Runner } from '../sending/runner.ts'
+import type { ViewOptions } from '../store-options.ts'
+import type { Tokens } from '../tokens/tokens.ts'
+import { type RepeatableView, recordViewOnce, undoViewOnce } from './repeated-views.ts'
+
+interface ViewContext {
+  runner: Pick<Runner, 'run' | 'begin' | 'end'>
+  keys: Keys
+  tokens: Tokens
+  /** Milliseconds since 1970. */
+  now: () => number
+  /** Whether all keys are on one server, so that a script can use the keys of a session and of an item. */
+  sameServer: boolean
+}
+
+/** The functions of the store that record views. */
+export function viewFunctions({ runner, keys, tokens, now, sameServer }: ViewContext) {
+  const { run } = runner
+
+  async function recordOnce<View>(
+    recording: Update<View | undefined>,
+    input: RepeatableView,
+  ): Promise<View> {
+    checkKey(input.idempotencyKey)
+    try {
+      const once = recordViewOnce(keys, input, { view: recording, sameServer })
+      const { view, countedBy } = await run(once)
+      if (view === undefined && (await undo(undoViewOnce(keys, input, countedBy)))) {
+        throw stillCounted()
+      }
+      return requireSession(view)
+    } catch (error) {
+      throw repeatable(error)
+    }
+  }
+
+  async function undo<Result>(update: Update<Result>): Promise<Result> {
+    try {
+      return await run(update)
+    } catch (cause) {
+      const message =
+        'the session has ended, and undoing its view failed: the item may still be counted'
+      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', message, { cause })
+    }
+  }
+
+  return {
+    async recordView<Asked extends ViewOptions>(
+      token: string,
+      item: string,
+      options?: Asked,
+    ): Promise<MaybeData<RecordedView, Asked>> {
+      const id = tokens.verify(token)
+      checkName('item', item)
+      const update = withDataIf(options, recordView(keys, { id, item }, now()), keys, id)
+      const idempotencyKey = options?.idempotencyKey
+      runner.begin()
+      try {
+        if (idempotencyKey !== undefined)
+          return await recordOnce(update, { id, item, idempotencyKey })
+        const view = await run(update)
+        if (view === undefined) await undo(undoView(keys, { id, item }))
+        return requireSession(view)
+      } finally {
+        runner.end()
+      }
+    },
+  }
+}
+
+const stillCounted = () =>
+  new StoreError(
+    'ONETRIP_UNKNOWN_SESSION',
+    'the session does not exist or has ended; a view of an earlier call with this idempotency key may still be counted',
+    { mayHaveWritten: true },
+  )

@@ -1,0 +1,153 @@
+import { decodeReadable, readStored } from '../data/data.ts'
+import { checkName, checkObject, wrongType } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import { type Command, memberScores, type Reply, timeOf, type Update } from '../operations.ts'
+import type { Runner } from '../sending/runner.ts'
+import { totalEnded } from './user-session-lists.ts'
+import { endSessions, forgetSessions } from './user-sessions.ts'
+import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from './walk.ts'
+
+/** Everything that the store holds about a user. Times in milliseconds since 1970. */
+export interface UserExport {
+  user: string
+  sessions: ExportedSession[]
+}
+
+export interface ExportedSession {
+  id: string
+  /** Null for a session that was started with `updateToken`. */
+  loggedInAt: number | null
+  /** Null if unknown. */
+  lastSeenAt: number | null
+  /** The newest 25 items, newest first. */
+  viewed: { item: string; viewedAt: number }[]
+  /** Session data: field → value. */
+  data: Record<string, unknown>
+  /** Field → text of fields that are not JSON because another program wrote them. Absent if there are none. */
+  unreadable?: Record<string, string>
+}
+
+export interface WalkOptions {
+  /** Called after each step with the number of sessions, of all users, examined so far. */
+  onProgress?: (progress: { looked: number }) => void
+  /** Stops the walk; the call then rejects with the signal's reason. */
+  signal?: AbortSignal
+}
+
+interface RecordsContext {
+  runner: Pick<Runner, 'run'>
+  keys: Keys
+}
+
+/**
+ * All sessions of a user. Walks all logins, because sessions that were started with `updateToken` are not in the
+ * user's list. May miss a session that starts meanwhile.
+ *
+ * @returns Session ids in groups of at most 20. An id may occur twice.
+ */
+async function* sessionsOf(
+  { runner, keys }: RecordsContext,
+  user: string,
+  { onProgress, signal }: WalkOptions,
+): AsyncGenerator<string[]> {
+  let looked = 0
+  for (const { login } of keys.parts()) {
+    let cursor: string | undefined
+    do {
+      signal?.throwIfAborted()
+      const step = await runner.run(walk('HSCAN', login, { cursor, count: LOGINS_PER_STEP }))
+      cursor = step.cursor
+      const ids = step.entries.filter(([, owner]) => owner === user).map(([id]) => id)
+      yield* batches(ids, SESSIONS_PER_STEP)
+      looked += step.entries.length
+      onProgress?.({ looked })
+    } while (cursor !== undefined)
+  }
+}
+
+const COMMANDS_PER_SESSION = 5
+
+/**
+ * Reads these sessions; skips sessions that have ended or belong to another user. Keys: sessions of the user,
+ * recent, viewed, data, login.
+ */
+function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<ExportedSession[]> {
+  return {
+    commands: ids.flatMap((id): Command[] => [
+      ['ZSCORE', keys.sessions(user), id],
+      ['ZSCORE', keys.recent(id), id],
+      ['ZREVRANGE', keys.viewed(id), 0, -1, 'WITHSCORES'],
+      ['HGETALL', keys.data(id)],
+      ['HGET', keys.login(id), id],
+    ]),
+    readOnly: true,
+    read: (replies) =>
+      ids.flatMap((id, index) => {
+        const own = replies.slice(COMMANDS_PER_SESSION * index)
+        const [loggedIn, lastSeen, viewed, data, owner] = own
+        if (owner !== user) return []
+        const {
+          data: { fields },
+          unreadable,
+        } = decodeReadable(readStored(data))
+        return {
+          id,
+          loggedInAt: timeOrNull(loggedIn),
+          lastSeenAt: timeOrNull(lastSeen),
+          viewed: memberScores(viewed).map(([item, time]) => ({ item, viewedAt: timeOf(time) })),
+          data: fields,
+          ...(Object.keys(unreadable).length > 0 && { unreadable }),
+        }
+      }),
+  }
+}
+
+const timeOrNull = (score: Reply | undefined): number | null =>
+  score === null || score === undefined ? null : timeOf(score)
+
+/** @param context `endListed` ends the sessions in a user's list, and yields numbers as `totalEnded` expects them. */
+export function userRecords(
+  context: RecordsContext & { endListed(user: string): AsyncIterable<number> },
+) {
+  const { runner, keys, endListed } = context
+
+  async function* erase(user: string, options: WalkOptions): AsyncGenerator<number> {
+    yield* endListed(user)
+    for await (const ids of sessionsOf(context, user, options)) {
+      const users = await runner.run(endSessions(keys, ids))
+      yield users.filter((owner) => owner !== undefined).length
+      await runner.run(forgetSessions(keys, user, ids))
+    }
+  }
+
+  return {
+    async exportUser(user: string, options: WalkOptions = {}): Promise<UserExport> {
+      checkName('user', user)
+      checkWalk(options)
+      const sessions = new Map<string, ExportedSession>()
+      for await (const ids of sessionsOf(context, user, options)) {
+        const found = await runner.run(contentsOf(keys, user, ids))
+        for (const session of found) sessions.set(session.id, session)
+      }
+      return { user, sessions: [...sessions.values()] }
+    },
+
+    async eraseUser(user: string, options: WalkOptions = {}): Promise<number> {
+      checkName('user', user)
+      checkWalk(options)
+      return await totalEnded(erase(user, options))
+    },
+  }
+}
+
+/** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the option. */
+function checkWalk(options: WalkOptions): void {
+  checkObject('options', options)
+  const { onProgress, signal } = options
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw wrongType('onProgress must be a function')
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw wrongType('signal must be an AbortSignal')
+  }
+}

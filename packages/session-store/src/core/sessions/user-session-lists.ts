@@ -1,0 +1,177 @@
+import { StoreError } from '../errors.ts'
+import { checkLimit, checkObject } from '../input.ts'
+import type { Keys } from '../keys.ts'
+import { scoreOf, timeOf } from '../operations.ts'
+import type { Runner } from '../sending/runner.ts'
+import type { PageOptions } from '../store-options.ts'
+import { positionOf } from './cursor.ts'
+import {
+  type Entry,
+  endSessions,
+  forgetSessions,
+  inListOrder,
+  MAX_LOGIN_SECONDS,
+  newestEntries,
+  oldestEntries,
+  statesOf,
+} from './user-sessions.ts'
+
+export interface ListedSession {
+  /** The session id, for `revokeSession`. It is not a credential. */
+  id: string
+  /** Milliseconds since 1970. */
+  loggedInAt: number
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
+}
+
+/** The entries of a page. */
+export interface Range {
+  /** The number of entries to read. */
+  limit: number
+  /** Start after this entry, even if it has been removed. Default: start with the latest. */
+  after?: Entry | undefined
+}
+
+/**
+ * Maximum number of entries that one round trip reads or ends. With 20,000, the process was busy for more than a
+ * second (2026-11-21).
+ */
+const MAX_PAGE_SIZE = 100
+
+/** @throws StoreError `ONETRIP_INVALID_INPUT` or `ONETRIP_WRONG_TYPE` unless the options are valid. */
+export function rangeOf(page: PageOptions): Range {
+  checkObject('page', page)
+  const { limit = MAX_PAGE_SIZE, cursor } = page
+  checkLimit(limit, MAX_PAGE_SIZE)
+  return { limit, after: cursor === undefined ? undefined : positionOf(cursor) }
+}
+
+/**
+ * Adds up the sessions that the steps of a call have ended.
+ *
+ * @throws StoreError If a step fails after sessions have or may have ended: with `mayHaveWritten` and `retrySafe`,
+ *   because a repeated call ends the others. Otherwise the error of the step.
+ */
+export async function totalEnded(steps: AsyncIterable<number>): Promise<number> {
+  let total = 0
+  try {
+    for await (const ended of steps) total += ended
+  } catch (cause) {
+    if (!(cause instanceof StoreError) || cause.statusCode !== 503) throw cause
+    const { code, mayHaveWritten } = cause
+    if (total === 0 && !mayHaveWritten) throw cause
+    const message = 'some sessions may have ended and others not; repeat the call to end them all'
+    throw new StoreError(mayHaveWritten ? code : 'ONETRIP_OUTCOME_UNKNOWN', message, {
+      retrySafe: true,
+      cause,
+    })
+  }
+  return total
+}
+
+/** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
+export function userSessionLists({
+  runner,
+  keys,
+  now,
+}: {
+  runner: Pick<Runner, 'run'>
+  keys: Keys
+  now: () => number
+}) {
+  /** Ends sessions of one user. Returns the ids of those that existed. */
+  async function end(ids: readonly string[]): Promise<string[]> {
+    const users = await runner.run(endSessions(keys, ids))
+    const ended = ids.filter((_, index) => users[index] !== undefined)
+    const user = users.find((user) => user !== undefined)
+    // An error is ignored: the sessions have ended, and reading the list removes their entries.
+    if (user) await runner.run(forgetSessions(keys, user, ended)).catch(() => undefined)
+    return ended
+  }
+
+  /**
+   * Returns the entries that have a session of the user. Removes entries without a session, unless the login may
+   * be in progress: nothing else would lead to its session.
+   */
+  async function existing(user: string, entries: readonly Entry[]): Promise<ListedSession[]> {
+    if (entries.length === 0) return []
+    const ids = entries.map(({ id }) => id)
+    const states = await runner.run(statesOf(keys, ids))
+    const sessions: ListedSession[] = []
+    const stale: string[] = []
+    entries.forEach((entry, index) => {
+      const state = states[index]
+      if (state?.user === user) {
+        const { id, score } = entry
+        sessions.push({ id, loggedInAt: timeOf(score), lastSeenAt: state.lastSeenAt })
+      } else if (entry.score < scoreOf(now()) - MAX_LOGIN_SECONDS) stale.push(entry.id)
+    })
+    if (stale.length > 0) await runner.run(forgetSessions(keys, user, stale))
+    return sessions
+  }
+
+  async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
+    const ids = (await existing(user, entries)).map(({ id }) => id)
+    return ids.length === 0 ? 0 : (await end(ids)).length
+  }
+
+  /** Reads the next entries of a user's list. `last` is the last of them if more follow. */
+  async function read(user: string, { limit, after }: Range) {
+    // Two more than `limit`: the entry `after` itself, and one that shows whether more follow. The loop
+    // repeats only if many entries have the same login time as `after`.
+    for (let count = limit + 2; ; count *= 2) {
+      const from = after?.score
+      const found = await runner.run(newestEntries(keys, user, { from, count }))
+      const next = after ? found.filter((entry) => inListOrder(entry, after) > 0) : found
+      if (next.length <= limit && found.length === count) continue
+      const entries = next.slice(0, limit)
+      return { entries, last: next.length > limit ? entries.at(-1) : undefined }
+    }
+  }
+
+  return {
+    /** Ends a session of any user. Returns whether it existed. */
+    end: async (id: string): Promise<boolean> => (await end([id])).length === 1,
+
+    /**
+     * Ends all sessions in a user's list. Yields the number of sessions ended for each page; see `totalEnded`.
+     *
+     * @param except The id of a session to keep.
+     */
+    async *endAll(user: string, except?: string): AsyncGenerator<number> {
+      let after: Entry | undefined
+      do {
+        const { entries, last } = await read(user, { limit: MAX_PAGE_SIZE, after })
+        yield await endEntries(
+          user,
+          entries.filter(({ id }) => id !== except),
+        )
+        after = last
+      } while (after !== undefined)
+    },
+
+    /**
+     * Ends the oldest sessions of a user, at most one page.
+     *
+     * @param count How many sessions to end.
+     * @param except The id of a session to keep.
+     */
+    async endOldest(user: string, count: number, except: string): Promise<void> {
+      const entries = await runner.run(oldestEntries(keys, user, Math.min(count, MAX_PAGE_SIZE)))
+      await endEntries(
+        user,
+        entries.filter(({ id }) => id !== except),
+      )
+    },
+
+    /**
+     * The user's sessions among the next `limit` entries of the list, latest login first. `last` is the position
+     * of the next page, if there is one.
+     */
+    async page(user: string, range: Range) {
+      const { entries, last } = await read(user, range)
+      return { sessions: await existing(user, entries), last }
+    },
+  }
+}

@@ -1,0 +1,111 @@
+import type { DataOption } from './data/data.ts'
+import type { DataLimits } from './data/data-fields.ts'
+import type { Keys } from './keys.ts'
+import type { NamesOf } from './option-names.ts'
+import type { JanitorOptions } from './retention/janitor-options.ts'
+import type { Sender } from './sending/sender.ts'
+import type { StrategyName } from './sending/strategies.ts'
+import type { StrategyOptions } from './sending/strategy-options.ts'
+import type { TokensOptions } from './tokens/tokens.ts'
+
+/** Set exactly one of `url`, `sentinel`, `cluster`, `client` and `sender`. */
+export interface SessionStoreOptions extends StrategyOptions {
+  /** How updates are sent. Not with `sender`. Default `batch`. */
+  strategy?: StrategyName
+  /** A custom sender, such as `batching(nodeRedisSender(client))`. The store closes it. */
+  sender?: Sender
+  /**
+   * Maximum number of updates in flight; more are rejected. On a cluster, the limit applies to each node, so that
+   * a node that does not reply does not block updates of the others. With the naive strategies, it applies to all
+   * nodes together. Default 1,000.
+   */
+  maxInFlight?: number
+  /**
+   * `false`: no tokens, for a store that only serves the stores for express-session and @fastify/session. Each
+   * function that issues or takes a token then throws a `TypeError`.
+   */
+  tokens: TokensOptions | false
+  /** Key names. Default `articleKeys`; with `cluster` `partitionedKeys()`, which a cluster needs. */
+  keys?: Keys
+  /**
+   * Prefix of all keys, including the janitor's, so that several applications or tenants can share a Redis
+   * and a client. At most 128 characters, no `{` and `}`. Default: no prefix.
+   */
+  prefix?: string
+  /**
+   * Idle timeout of a session. `checkToken`, `touch`, `data`, `patch` and the functions that list or end a
+   * user's sessions reject an idle session at once. `recordView` and `viewedItems` accept it until the
+   * janitor's next run, and a view refreshes it. At least 0.001. `Infinity`: no idle timeout. Default 14 days.
+   */
+  idleSeconds?: number
+  /**
+   * Maximum number of sessions of a user. A login beyond it ends the user's oldest sessions, at most 100 at a
+   * time. Concurrent logins may exceed it until the next login. `Infinity`: no maximum. Default 100.
+   */
+  maxSessionsPerUser?: number
+  /** Limits of the data of one session. */
+  dataLimits?: DataLimits
+  /**
+   * Options of the janitor, which ends idle sessions and those beyond the maximum. The janitor runs from the
+   * creation of the store until `close()`. `'elsewhere'`: no janitor in this store, because another process runs
+   * the janitor of this data. `false`: no janitor at all, which needs `idleSeconds: Infinity`. Default `{}`.
+   */
+  janitor?: JanitorOptions | 'elsewhere' | false
+}
+
+export interface LoginOptions {
+  /** Use the longer `tokens.rememberedLifetimeSeconds`, which must be set. Default false. */
+  remember?: boolean | undefined
+  /**
+   * The token of a guest session (`loginGuest`), whose data and views the new session takes over. Ignored if
+   * the token is invalid or expired, or if the session has ended, is idle or belongs to a user.
+   */
+  from?: string | undefined
+}
+
+export interface ViewOptions extends DataOption {
+  /**
+   * Makes a retry safe, such as after `ONETRIP_OUTCOME_UNKNOWN`: for ten minutes, all views of this session
+   * and item with the same key count once, and that error is `retrySafe`. 1 to 255 characters. Overhead: a
+   * script, and a Redis key of about 150 bytes for ten minutes.
+   *
+   * If the session has ended before a retry, it fails with `ONETRIP_UNKNOWN_SESSION`, and `mayHaveWritten` says
+   * whether an earlier call may have counted the view. On one Redis only a call before the end of the session can
+   * have; on a cluster also a later one whose reply was lost.
+   */
+  idempotencyKey?: string | undefined
+}
+
+export interface PageOptions {
+  /** Maximum number of sessions of the page, 1 to 100. Default 100. */
+  limit?: number | undefined
+  /** `nextCursor` of the previous page; undefined for the first one. */
+  cursor?: string | undefined
+}
+
+export const storeOptionNames: NamesOf<SessionStoreOptions> = {
+  url: true,
+  tls: true,
+  sentinel: true,
+  cluster: true,
+  client: true,
+  poolSize: true,
+  deadlineMs: true,
+  strategy: true,
+  sender: true,
+  maxInFlight: true,
+  tokens: true,
+  keys: true,
+  prefix: true,
+  idleSeconds: true,
+  maxSessionsPerUser: true,
+  dataLimits: true,
+  janitor: true,
+}
+
+export const tokensOptionNames: NamesOf<TokensOptions> = {
+  secrets: true,
+  lifetimeSeconds: true,
+  rememberedLifetimeSeconds: true,
+  clock: true,
+}

@@ -1,0 +1,13 @@
+import type { SessionStore } from '../core/store-types.ts'
+import type { RequestSession } from './sessions.ts'
+
+export * from './fastify-named.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    store: SessionStore
+  }
+  interface FastifyRequest {
+    session: RequestSession
+  }
+}
