@@ -3,15 +3,32 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseSync } from 'oxc-parser'
 import { expect, test } from 'vitest'
+import storePackage from '../packages/session-store/package.json' with { type: 'json' }
 
 // Checks which layer imports which, and that imports form no cycle. Type imports count, too, because a
 // reader has to follow them.
 
+const storeExports: Record<string, string> = storePackage.exports
+const storeEntry = (subpath: string) =>
+  join('packages/session-store', storeExports[subpath] ?? `unknown entry ${subpath}`)
+const storeEntries = Object.keys(storeExports).map(storeEntry)
+
+type Layer = [layer: string, folder: string, ...mayImport: string[]]
+
 /** Layer, its folder (the first that matches counts), and the layers that it may import. */
-const layers: readonly [layer: string, folder: string, ...mayImport: string[]][] = [
-  ['store entry', 'packages/session-store/src/core/index.ts', 'store'],
-  ['store', 'packages/session-store/src/'],
-  ['store tests', 'packages/session-store/', 'store entry', 'store', 'stack', 'fixtures'],
+const layers: readonly Layer[] = [
+  ...storeEntries.map((file): Layer => ['store entry', file, 'store core', 'store']),
+  ['store core', 'packages/session-store/src/core/'],
+  ['store', 'packages/session-store/src/', 'store core'],
+  [
+    'store tests',
+    'packages/session-store/',
+    'store entry',
+    'store core',
+    'store',
+    'stack',
+    'fixtures',
+  ],
   ['api', 'apps/api/src/', 'store entry'],
   ['api tests', 'apps/api/', 'api', 'store entry', 'stack', 'fixtures'],
   ['I/O threads', 'apps/server-build/src/io-threads.ts'],
@@ -33,9 +50,25 @@ const layers: readonly [layer: string, folder: string, ...mayImport: string[]][]
     'api tests',
     'store entry',
   ],
-  ['load', 'load/src/', 'stack', 'store entry', 'I/O threads'],
+  ['load', 'load/src/', 'stack', 'store entry', 'I/O threads', 'compared strategies'],
+  [
+    'compared strategies',
+    'load/contenders/support/strategies.ts',
+    'stack',
+    'store entry',
+    'store core',
+  ],
   // Other Redis clients, which use the application and parts of the store.
-  ['contenders', 'load/contenders/', 'load', 'stack', 'store entry', 'store', 'api'],
+  [
+    'contenders',
+    'load/contenders/',
+    'load',
+    'stack',
+    'compared strategies',
+    'store entry',
+    'store core',
+    'api',
+  ],
   ['load tests', 'load/', 'load', 'contenders', 'stack', 'fixtures', 'store entry'],
   ['container tests', 'docker/', 'stack', 'fixtures', 'api tests'],
 ]
@@ -66,7 +99,7 @@ function importsOf(file: string): string[] {
 function resolve(file: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(file), specifier)]
   const [, name, path] = /^@onetrip\/([^/]+)\/?(.*)$/.exec(specifier) ?? []
-  if (name === 'session-store') return ['packages/session-store/src/core/index.ts']
+  if (name === 'session-store') return [storeEntry(path ? `./${path}` : '.')]
   if (name === 'api') return ['apps/api/src/index.ts']
   if (name === 'stack') return [`apps/stack/src/${path}`]
   return name === undefined ? [] : [specifier]

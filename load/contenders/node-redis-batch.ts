@@ -1,4 +1,5 @@
-import { batching, nodeRedisSender } from '@onetrip/session-store'
+import { batching } from '@onetrip/session-store'
+import { nodeRedisSender } from '@onetrip/session-store/node-redis'
 import { nodeRedis } from './support/node-redis.ts'
 import { serve } from './support/serve.ts'
 

@@ -14,6 +14,10 @@ const clients = {
   autopipelining: 'ioredis',
   'connect-redis': 'connect-redis',
   express: 'connect-redis',
+  'naive-lean': 'ioredis',
+  'pipeline-framed': 'ioredis',
+  transaction: 'ioredis',
+  script: 'ioredis',
 } as const
 
 export type ContenderName = keyof typeof clients

@@ -7,7 +7,7 @@ import { answered, startTestbed, type Testbed } from './testbed.ts'
 const acknowledged = answered('200')
 const answers = (views: readonly View[]) => views.map(({ answer }) => answer)
 
-test.each(['batch', 'pipeline', 'transaction', 'sequential', 'naive'])(
+test.each(['batch', 'pipeline', 'naive'])(
   '%s: Redis is killed under load and restarted',
   async (strategy) => {
     const { redis, viewing, settle } = await startTestbed({ strategy })

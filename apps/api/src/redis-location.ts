@@ -1,17 +1,28 @@
 import type { ConnectionOptions } from 'node:tls'
 import {
-  type ClusterAddress,
-  checkLocation,
+  longLivedConnection,
   parseRedisUrl,
+  redisAddress,
   type ServerLocation,
 } from '@onetrip/session-store'
+import {
+  type ClusterAddress,
+  checkAddress,
+  type SentinelAddress,
+  sentinelConnection,
+} from '@onetrip/session-store/cluster'
 import type { Config } from './config-schema.ts'
 import { secretIn } from './secret-file.ts'
 
 /** Address of Redis: exactly one of `url`, `cluster` and `sentinel` is set. */
 export interface RedisLocation extends ServerLocation {
   cluster?: ClusterAddress | undefined
+  sentinel?: SentinelAddress | undefined
 }
+
+/** A connection to the single server or to the current primary (`longLivedConnection`). */
+export const connectionTo = ({ url, tls, sentinel }: RedisLocation, timeoutMs: number) =>
+  sentinel ? sentinelConnection(sentinel, timeoutMs) : longLivedConnection({ url, tls }, timeoutMs)
 
 export type Topology = 'single' | 'cluster' | 'sentinel'
 
@@ -87,7 +98,8 @@ function locationOf(
 ): RedisLocation {
   try {
     const location = parsed(config, config[setting], tls)
-    checkLocation(location)
+    checkAddress(location)
+    if (location.url !== undefined) redisAddress(location.url, location.tls)
     return location
   } catch (error) {
     throw new Error(`${setting}${tls ? ' and REDIS_TLS_…' : ''}: ${(error as Error).message}`)

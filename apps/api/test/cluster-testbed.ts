@@ -1,4 +1,5 @@
-import { partitionedKeys, storeErrors } from '@onetrip/session-store'
+import { storeErrors } from '@onetrip/session-store'
+import { partitionedKeys } from '@onetrip/session-store/cluster'
 import { type Audit, audit } from '@onetrip/stack/audit/audit.ts'
 import { Ledger, type View } from '@onetrip/stack/audit/ledger.ts'
 import { logIn, startViewing, type Viewing } from '@onetrip/stack/audit/views.ts'

@@ -17,7 +17,7 @@ test('a stopped Redis: requests above the limit in flight are rejected, the othe
     app.inject({ method: 'POST', url: '/views', headers, payload: { item: 'book' } })
   redis.program.signal('SIGSTOP')
   const accepted = Array.from({ length: MAX_IN_FLIGHT }, view)
-  await expect.poll(() => app.store.pool?.inFlight).toBe(MAX_IN_FLIGHT)
+  await expect.poll(() => app.store.info?.inFlight).toBe(MAX_IN_FLIGHT)
   for (const refused of await Promise.all(Array.from({ length: 50 }, view))) {
     expect(refused.statusCode).toBe(503)
     expect(refused.headers['retry-after']).toBe('1')

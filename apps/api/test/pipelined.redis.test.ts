@@ -64,7 +64,7 @@ function paused(redis: TestRedis): () => void {
   return () => redis.program.signal('SIGCONT')
 }
 
-const inFlight = (app: FastifyInstance) => app.store.pool?.inFlight
+const inFlight = (app: FastifyInstance) => app.store.info?.inFlight
 
 test('a read that follows a write sees its effect', async () => {
   const { request, pipeline } = await pipelining(server.socket)

@@ -31,7 +31,7 @@ test('while Redis does not answer: not ready, one PING for concurrent probes, an
     expect(answer.statusCode).toBe(503)
     expect(answer.headers['retry-after']).toBe('1')
   }
-  expect(app.store.pool?.inFlight).toBe(1)
+  expect(app.store.info?.inFlight).toBe(1)
   redis.program.signal('SIGCONT')
   await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
 })
@@ -67,7 +67,7 @@ test('closing: the port is closed, but a kept connection can send one more reque
   ])
   redis.program.signal('SIGSTOP')
   const inFlight = busy('/items/popular')
-  await expect.poll(() => app.store.pool?.inFlight).toBe(1)
+  await expect.poll(() => app.store.info?.inFlight).toBe(1)
   const closed = app.close()
   const port = Number(new URL(url).port)
   await expect.poll(() => accepts({ host: '127.0.0.1', port })).toBe(false)

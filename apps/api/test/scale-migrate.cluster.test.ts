@@ -4,7 +4,8 @@ import { text } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import { createSessionStore, partitionedKeys, type SessionStore } from '@onetrip/session-store'
+import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { dumpOf, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
@@ -48,7 +49,8 @@ async function sourceStore(): Promise<SessionStore> {
 /** Store on the cluster, as after the migration. */
 async function targetStore(): Promise<SessionStore> {
   const store = createSessionStore({
-    cluster: { nodes: nodes().split(',') },
+    sender: clusterSender({ nodes: nodes().split(','), deadlineMs: 20_000 }),
+    keys: partitionedKeys(),
     tokens,
     janitor: 'elsewhere',
     deadlineMs: 20_000,

@@ -248,7 +248,7 @@ test('POST /logout with a lost reply says that a retry is safe', async () => {
   redis.program.signal('SIGSTOP')
   const logout = { method: 'POST', url: '/logout', headers: bearer(token) } as const
   const lost = app.inject(logout)
-  await expect.poll(() => app.store.pool?.inFlight).toBe(1)
+  await expect.poll(() => app.store.info?.inFlight).toBe(1)
   redis.program.signal('SIGKILL')
   expect((await lost).json()).toMatchObject({
     statusCode: 503,

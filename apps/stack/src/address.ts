@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseRedisUrl, type SessionStoreOptions } from '@onetrip/session-store'
+import { clusterSender } from '@onetrip/session-store/cluster'
 import type { RedisOptions as IoredisOptions } from 'ioredis'
 import { messageOf, Problem } from './problem.ts'
 
 export const transports = ['tcp', 'unix'] as const
 export type Transport = (typeof transports)[number]
 
-type StoreLocation = Pick<SessionStoreOptions, 'url' | 'cluster'>
+type StoreLocation = Pick<SessionStoreOptions, 'url' | 'sender'>
 
 /** Options of ioredis. Its type for replies depends on the omitted option. */
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
@@ -115,7 +116,7 @@ export async function locationOf(target: RedisTarget): Promise<StoreLocation> {
   if ('url' in target) return target
   const { cluster: nodes, username, passwordFile } = target
   const password = passwordFile && (await passwordIn(passwordFile))
-  return { cluster: { nodes, username, password } }
+  return { sender: clusterSender({ nodes, username, password }) }
 }
 
 /** Reads the target from variables of `settingsOfTarget`. */

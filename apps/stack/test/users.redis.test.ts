@@ -3,15 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   articleKeys,
-  bridgeStores,
   createSessionStore,
-  finishMigration,
   type Keys,
-  migrate,
-  partitionedKeys,
   type SessionStore,
   strategyNames,
 } from '@onetrip/session-store'
+import { partitionedKeys } from '@onetrip/session-store/cluster'
+import { bridgeStores, finishMigration, migrate } from '@onetrip/session-store/migration'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
@@ -86,7 +84,7 @@ test('the API may move sessions to another Redis', async () => {
   expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
 })
 
-test('writes of transactions and scripts survive a restart', async () => {
+test('writes of scripts survive a restart', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const [secrets, socket] = [join(directory, 'secrets'), join(directory, 'redis.sock')]
@@ -95,7 +93,6 @@ test('writes of transactions and scripts survive a restart', async () => {
   const open = async () => {
     const store = createSessionStore({
       url: await withPasswordOf('api', unixUrl(socket), secrets),
-      strategy: 'transaction',
       tokens: { secrets: ['x'.repeat(32)] },
       janitor: 'elsewhere',
     })

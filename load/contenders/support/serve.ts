@@ -6,6 +6,7 @@ import { buildApp } from '../../../apps/api/src/app.ts'
 import { trustingAuthenticator } from '../../../apps/api/src/authenticator.ts'
 import { loadConfig } from '../../../apps/api/src/config.ts'
 import type { Contender, ContenderOptions } from './contender.ts'
+import { comparedStrategies } from './strategies.ts'
 
 /**
  * Runs the API of apps/api with another client, until SIGTERM or SIGINT. The settings are those of apps/api;
@@ -41,6 +42,14 @@ export async function serve(
   await store.ready(config.STARTUP_DEADLINE_MS)
   await app.listen({ host: config.HOST, port: config.PORT })
 }
+
+/** Runs the API with a way of sending that exists only for comparison. */
+export const serveStrategy = (name: string): Promise<void> =>
+  serve(name, async ({ redisUrl: url, deadlineMs }) => {
+    const sender = comparedStrategies[name]?.({ url, deadlineMs, poolSize: 1 })
+    if (!sender) throw new Error(`there is no strategy ${name}`)
+    return sender
+  })
 
 /** Closes an application on SIGTERM or SIGINT, then calls `andThen`. */
 export function closeOnSignal(

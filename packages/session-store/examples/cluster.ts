@@ -1,8 +1,9 @@
-import { createSessionStore, partitionedKeys } from '@onetrip/session-store'
+import { createSessionStore } from '@onetrip/session-store'
+import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 
 const port = Number(process.env.REDIS_PORT ?? 7000)
 const store = createSessionStore({
-  cluster: { nodes: [`127.0.0.1:${port}`] }, // name several; the client discovers the others
+  sender: clusterSender({ nodes: [`127.0.0.1:${port}`] }), // name several; it discovers the others
   keys: partitionedKeys(64), // the same number in every process; it cannot change later
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
 })

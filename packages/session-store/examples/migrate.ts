@@ -1,6 +1,6 @@
-import { createSessionStore, importConnectRedis } from '@onetrip/session-store'
+import { createSessionStore } from '@onetrip/session-store'
 import { expressSessions } from '@onetrip/session-store/express'
-import { expressSessionStore } from '@onetrip/session-store/express-session'
+import { expressSessionStore, importConnectRedis } from '@onetrip/session-store/express-session'
 import { RedisStore } from 'connect-redis'
 import express from 'express'
 import session from 'express-session'

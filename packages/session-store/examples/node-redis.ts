@@ -1,4 +1,5 @@
-import { batching, createSessionStore, nodeRedisSender } from '@onetrip/session-store'
+import { batching, createSessionStore } from '@onetrip/session-store'
+import { nodeRedisSender } from '@onetrip/session-store/node-redis'
 import { createClient } from 'redis'
 
 const url = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379'

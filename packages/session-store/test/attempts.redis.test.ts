@@ -1,9 +1,9 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
   createSessionStore,
-  partitionedKeys,
   type StrategyName,
   strategyNames,
 } from '../src/core/index.ts'

@@ -22,7 +22,7 @@ async function storeBy(strategy: StrategyName) {
 const failures = async (calls: Promise<unknown>[]) =>
   (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected').length
 
-test.each(['batch', 'pipeline-framed'] as const)(
+test.each(['batch', 'pipeline'] as const)(
   '%s: a key of the wrong type fails the calls that use it, until it is repaired',
   async (strategy) => {
     const { store, tokens } = await storeBy(strategy)

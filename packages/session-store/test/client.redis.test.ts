@@ -2,13 +2,11 @@ import { createRequire } from 'node:module'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { clusterSender, safeClusterOptions } from '../src/cluster/index.ts'
 import { isIoredis5 } from '../src/core/connections/ioredis-version.ts'
 import {
-  type Client,
   createSessionStore,
-  partitionedKeys,
   type StoreWarning,
-  safeClusterOptions,
   safeRedisOptions,
   warningChannel,
 } from '../src/core/index.ts'
@@ -39,7 +37,7 @@ function warningsOf(call: () => void): StoreWarning[] {
 }
 
 /** Calls everything that parses a number, a score, a list or a text. */
-async function everything(client: Client, strategy: 'batch' | 'pipeline') {
+async function everything(client: Redis, strategy: 'batch' | 'pipeline') {
   const store = createSessionStore({
     client,
     strategy,
@@ -158,7 +156,7 @@ test.each([
     ...(options as object),
   })
   onTestFinished(() => client.disconnect())
-  expect(() => createSessionStore({ client, keys: partitionedKeys(), tokens })).toThrow(words)
+  expect(() => clusterSender({ client })).toThrow(words)
 })
 
 /** Loads ioredis once more. */
@@ -224,15 +222,13 @@ test.each([
 ])('a store warns once if frames are not verified with ioredis %s', async (version, wanted) => {
   const { createSessionStore } = await importWith(version)
   const at = { url: `unix://${server.socket}`, tokens, janitor: 'elsewhere' } as const
-  for (const strategy of ['batch', 'pipeline-framed'] as const) {
-    const warnings = warningsOf(() => {
-      const store = createSessionStore({ ...at, strategy })
-      onTestFinished(() => store.close())
-    })
-    expect(warnings).toMatchObject([{ code: 'ONETRIP_FRAMES_OFF' }])
-    for (const words of [strategy, `ioredis ${version}`, '5.11.1', '6.0.0', wanted]) {
-      expect(warnings[0]?.message).toMatch(words)
-    }
+  const warnings = warningsOf(() => {
+    const store = createSessionStore(at)
+    onTestFinished(() => store.close())
+  })
+  expect(warnings).toMatchObject([{ code: 'ONETRIP_FRAMES_OFF' }])
+  for (const words of [`ioredis ${version}`, '5.11.1', '6.0.0', wanted]) {
+    expect(warnings[0]?.message).toMatch(words)
   }
 })
 
@@ -250,9 +246,8 @@ test('a store warns if its client was created by another copy of ioredis', () =>
 
 test('a store that uses frames, or would not use them, does not warn', async () => {
   const url = `unix://${server.socket}`
-  const cluster = { nodes: ['127.0.0.1:1'] }
   const used = [{ url }, { client: clientForThisTest({}) }]
-  const others = [{ url, strategy: 'pipeline' as const }, { cluster }]
+  const others = [{ url, strategy: 'pipeline' as const }]
   const unverified = await importWith('6.99.0')
   expect(
     warningsOf(() => {

@@ -1,5 +1,6 @@
 import calculateSlot from 'cluster-key-slot'
-import { partitionedKeys, type SessionStore } from '../src/core/index.ts'
+import { partitionedKeys } from '../src/cluster/index.ts'
+import type { SessionStore } from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const keys = partitionedKeys()

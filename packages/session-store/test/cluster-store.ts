@@ -1,6 +1,7 @@
 import type { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { onTestFinished } from 'vitest'
-import { createCluster, createSessionStore, partitionedKeys } from '../src/core/index.ts'
+import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
+import { createSessionStore } from '../src/core/index.ts'
 
 export const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 export const strategies = ['sequential', 'pipeline', 'batch'] as const
@@ -13,7 +14,9 @@ export async function clusterStoreForThisTest(
 ) {
   const client = createCluster(nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   const store = createSessionStore({
-    ...{ client, keys, strategy, tokens },
+    sender: clusterSender({ client, strategy }),
+    keys,
+    tokens,
     deadlineMs: 20_000,
     janitor: 'elsewhere',
   })

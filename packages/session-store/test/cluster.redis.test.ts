@@ -2,13 +2,8 @@ import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { Cluster, Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  articleKeys,
-  createCluster,
-  createSessionStore,
-  partitionedKeys,
-  type SessionStoreOptions,
-} from '../src/core/index.ts'
+import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
+import { articleKeys, createSessionStore, type SessionStoreOptions } from '../src/core/index.ts'
 import { clusterStoreForThisTest, keys, strategies, tokens } from './cluster-store.ts'
 import { idOf } from './retention-fixture.ts'
 
@@ -136,21 +131,12 @@ describe.each(strategies)('%s', (strategy) => {
 })
 
 test('a client that could send a write twice is refused, with the options to change', () => {
-  const unsafe = [
-    new Redis({ lazyConnect: true }),
-    new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true }),
-  ]
-  for (const client of unsafe) {
-    expect(() => createSessionStore({ client, tokens })).toThrow(
-      /set (enableOfflineQueue: false|retryDelayOnFailover: 0)/,
-    )
-    client.disconnect()
-  }
-  const safe = createCluster([{ host: '127.0.0.1', port: 1 }])
-  for (const strategy of ['transaction', 'script'] as const) {
-    expect(() => createSessionStore({ client: safe, tokens, strategy })).toThrow(/one server/)
-  }
-  safe.disconnect()
+  const client = new Redis({ lazyConnect: true })
+  expect(() => createSessionStore({ client, tokens })).toThrow('set enableOfflineQueue: false')
+  client.disconnect()
+  const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true })
+  expect(() => clusterSender({ client: cluster })).toThrow('set retryDelayOnFailover: 0')
+  cluster.disconnect()
 })
 
 test('keys that do not fit a cluster are refused', () => {
@@ -159,13 +145,22 @@ test('keys that do not fit a cluster are refused', () => {
   const ofItems = { ...keys, once: articleKeys.once }
   for (const unfit of [undefined, articleKeys, ofItems, { ...keys, data: articleKeys.data }]) {
     for (const janitor of [undefined, false] as const) {
-      const options = { client, tokens, janitor, ...(unfit && { keys: unfit }) }
+      const options = {
+        sender: clusterSender({ client }),
+        tokens,
+        janitor,
+        ...(unfit && { keys: unfit }),
+      }
       expect(() => createSessionStore(options as SessionStoreOptions)).toThrow(
         'set keys: partitionedKeys()',
       )
     }
   }
   expect(client.listenerCount('error')).toBe(0)
-  const fit = createSessionStore({ client, tokens, keys: partitionedKeys(3) })
+  const fit = createSessionStore({
+    sender: clusterSender({ client }),
+    tokens,
+    keys: partitionedKeys(3),
+  })
   onTestFinished(() => fit.close())
 })

@@ -140,7 +140,7 @@ test('an injected client is not used for another database after a reconnect, and
   await admin.call('ACL', 'SETUSER', 'guest', '-select')
   await admin.call('CLIENT', 'KILL', 'USER', 'guest')
   await expect.poll(() => failureOf(store)).toMatchObject(refusal(5, 'NOPERM'))
-  expect(store.pool).toMatchObject({ connections: 1, ready: 0 })
+  expect(store.info).toMatchObject({ connections: 1, ready: 0 })
   await expect(store.recordView(token, 'book')).rejects.toMatchObject(refusal(5, 'NOPERM'))
   expect(client.status).toBe('ready') // the application still uses it
   const id = await client.client('ID')

@@ -2,12 +2,8 @@ import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { ClusterNode } from '@onetrip/stack/cluster.ts'
 import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import {
-  createSessionStore,
-  partitionedKeys,
-  type SessionStore,
-  type StoreError,
-} from '../src/core/index.ts'
+import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
+import { createSessionStore, type SessionStore, type StoreError } from '../src/core/index.ts'
 import { itemOn, loginOn } from './cluster-places.ts'
 import { idOf } from './retention-fixture.ts'
 
@@ -32,11 +28,17 @@ interface TestbedOptions {
 const patient = { deadlineMs: 20_000 }
 
 /** A cluster of three primaries, a store on it, and a session on each node. */
-async function testbed({ replicas = 0, ...options }: TestbedOptions) {
+async function testbed({ replicas = 0, strategy, deadlineMs }: TestbedOptions) {
   const servers = await testCluster({ replicas })
   onTestFinished(() => servers.stop())
   const nodes = servers.nodes.map(({ address }) => address)
-  const store = createSessionStore({ cluster: { nodes }, tokens, janitor: 'elsewhere', ...options })
+  const store = createSessionStore({
+    sender: clusterSender({ nodes, strategy, deadlineMs }),
+    keys: partitionedKeys(),
+    tokens,
+    janitor: 'elsewhere',
+    ...(deadlineMs && { deadlineMs }),
+  })
   onTestFinished(() => store.close())
   await store.ready()
   const sessions = [await loginOn(store, 0), await loginOn(store, 1), await loginOn(store, 2)]
@@ -52,7 +54,7 @@ test.each(strategies)(
 
     servers.nodes[2]?.program.signal('SIGKILL')
     await servers.nodes[2]?.program.exited
-    await expect.poll(() => store.pool?.ready).toBe(2)
+    await expect.poll(() => store.info?.ready).toBe(2)
 
     const views = [0, 1, 2].flatMap((own) =>
       [0, 1, 2].map((place) => ({ own, place, token: sessions[own]?.token ?? '' })),

@@ -6,10 +6,10 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { type Sidecar, sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { Cluster, Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { clusterSender, partitionedKeys, sentinelSender } from '../src/cluster/index.ts'
 import {
   createSessionStore,
   longLivedConnection,
-  partitionedKeys,
   type SessionStore,
   type SessionStoreOptions,
   safeRedisOptions,
@@ -108,7 +108,10 @@ test('so is the connection to one node of a cluster, even without socketTimeout'
     lazyConnect: true,
   })
   onTestFinished(() => client.disconnect())
-  const store = storeForThisTest({ client, keys: partitionedKeys() })
+  const store = storeForThisTest({
+    sender: clusterSender({ client, deadlineMs: 200 }),
+    keys: partitionedKeys(),
+  })
   const counts = () =>
     store.popularItems().then(
       () => 'ok',
@@ -126,8 +129,10 @@ test('so is the connection to one node of a cluster, even without socketTimeout'
 test('ready() of a cluster fails in bounded time, even if no node replies to AUTH', async () => {
   const sidecar = await sidecarForThisTest(server.socket)
   sidecar.breakDown()
-  const cluster = { nodes: [`127.0.0.1:${sidecar.port}`], password: 'pw' }
-  await expect(storeForThisTest({ cluster }).ready(300)).rejects.toMatchObject({
+  const sender = clusterSender({ nodes: [`127.0.0.1:${sidecar.port}`], password: 'pw' })
+  await expect(
+    storeForThisTest({ sender, keys: partitionedKeys() }).ready(300),
+  ).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
   })
 })
@@ -206,7 +211,9 @@ async function sentinelForThisTest() {
   })
   const sentinel = await sidecarForThisTest(`127.0.0.1:${port}`)
   const nodes = [`127.0.0.1:${sentinel.port}`]
-  const store = storeForThisTest({ sentinel: { nodes, name: 'shop' } })
+  const store = storeForThisTest({
+    sender: sentinelSender({ nodes, name: 'shop', deadlineMs: 200 }),
+  })
   await store.ready()
   return { store, primary, sentinel, subscriptions: () => subscriptions }
 }

@@ -16,6 +16,7 @@ import {
 } from '../src/core/index.ts'
 import { createJanitor } from '../src/core/retention/janitor.ts'
 import { janitorLock } from '../src/core/retention/janitor-lock.ts'
+import { untilServed } from '../src/core/sending/nodes.ts'
 import { createRunner } from '../src/core/sending/runner.ts'
 import { chooseSender } from '../src/core/sending/strategies.ts'
 import { anyClock, Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
@@ -98,10 +99,10 @@ describe('one worker at a time', () => {
   test('a lock that expired and belongs to another worker is neither renewed nor released', async () => {
     const [late, next] = await Promise.all(
       [0.1, 60].map(async (lockSeconds) => {
-        const { sender } = chooseSender({ url: `unix://${server.socket}` })
+        const sender = chooseSender({ url: `unix://${server.socket}` })
         const runner = createRunner(sender, { deadlineMs: 2_000, maxInFlight: 1_000 })
         onTestFinished(() => runner.close())
-        await runner.ready(10_000)
+        await untilServed({ runner, keys }, 10_000)
         return janitorLock(runner, keys, lockSeconds)
       }),
     )
@@ -211,10 +212,10 @@ describe('start and stop', () => {
   })
 
   test('a store keeps only janitors that are started or running', async () => {
-    const { sender } = chooseSender({ url: `unix://${server.socket}` })
+    const sender = chooseSender({ url: `unix://${server.socket}` })
     const runner = createRunner(sender, { deadlineMs: 20_000, maxInFlight: 1_000 })
     onTestFinished(() => runner.close())
-    await runner.ready(10_000)
+    await untilServed({ runner, keys }, 10_000)
     const active = new Set<Janitor>()
     const defaults = { idleSeconds: 100, sweepKeys: false }
     const context = { runner, keys, now: () => 1_700_000_000, active, ...defaults }

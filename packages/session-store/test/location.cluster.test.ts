@@ -2,37 +2,38 @@ import { freePorts } from '@onetrip/stack/ports.ts'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { type ClusterSenderOptions, clusterSender, partitionedKeys } from '../src/cluster/index.ts'
 import {
   createSessionStore,
   disconnectionChannel,
-  partitionedKeys,
   roundTripChannel,
   type SessionStoreOptions,
+  strategyNames,
 } from '../src/core/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
-const strategies = [
-  ...(['naive', 'naive-lean', 'sequential', 'pipeline', 'pipeline-framed', 'batch'] as const),
-]
 const keys = partitionedKeys()
 
 const servers = clusterOfThisFile()
 const names = () => servers.nodes.map(({ address }) => address)
 
-function storeAt(options: Partial<SessionStoreOptions> = {}) {
-  const store = createSessionStore({
-    ...{ cluster: { nodes: names() }, tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
-    ...options,
-  })
+function storeAt(options: ClusterSenderOptions = {}) {
+  const deadlineMs = 20_000
+  const sender = clusterSender({ nodes: names(), deadlineMs, ...options })
+  return storeOn({ deadlineMs: options.deadlineMs ?? deadlineMs, sender, keys })
+}
+
+function storeOn(options: Partial<SessionStoreOptions>) {
+  const store = createSessionStore({ tokens, janitor: 'elsewhere', ...options })
   onTestFinished(() => store.close())
   return store
 }
 
-describe.each(strategies)('%s', (strategy) => {
+describe.each(strategyNames)('%s', (strategy) => {
   test('uses the nodes that it discovers', async () => {
-    const store = storeAt({ strategy, cluster: { nodes: names().slice(0, 1) } })
+    const store = storeAt({ strategy, nodes: names().slice(0, 1) })
     await store.ready()
     const guest = await store.loginGuest()
     await store.recordView(guest.token, 'pen')
@@ -94,14 +95,6 @@ test('a view is one round trip, with at most one pipeline to each node', async (
   }
 })
 
-test('poolSize is the number of connections to each node', async () => {
-  const store = storeAt({ poolSize: 3 })
-  await store.ready()
-  const { token } = await store.login('ada')
-  await Promise.all([0, 1, 2].map((place) => store.recordView(token, itemOn(place))))
-  expect(store.pool).toMatchObject({ connections: 9, ready: 9 })
-})
-
 test('when a node is down, the others serve, and the error names it', async () => {
   const lost = servers.nodes[1]
   const store = storeAt({ deadlineMs: 5_000 })
@@ -140,7 +133,7 @@ test('when a node is down, the others serve, and the error names it', async () =
   await expect
     .poll(async () => (await store.ping()).filter(({ error }) => error))
     .toMatchObject([{ node: `127.0.0.1:${lost?.port}`, error: { code: 'ONETRIP_NOT_SENT' } }])
-  expect(store.pool).toMatchObject({ connections: 3, ready: 2 })
+  expect(store.info).toMatchObject({ connections: 3, ready: 2 })
   const session = sessions[places.indexOf(1)]
   const check = () => store.checkToken(session?.token ?? '')
   await expect(check()).rejects.toMatchObject({
@@ -153,7 +146,7 @@ test('when a node is down, the others serve, and the error names it', async () =
   const asked = (await connectionsReceived()) - before
   expect(asked).toBeLessThan((performance.now() - startedAt) / 100 + 10)
   // A new store can start without this node.
-  const other = storeAt({ cluster: { nodes: names().toReversed() } })
+  const other = storeAt({ nodes: names().toReversed() })
   await other.ready()
   expect((await other.ping()).filter(({ error }) => error)).toHaveLength(1)
 
@@ -210,7 +203,7 @@ async function connectionsReceived(): Promise<number> {
 }
 
 test('if no node of the cluster replies, ready() fails with the reason in bounded time', async () => {
-  const store = storeAt({ cluster: { nodes: ['127.0.0.1:1', '127.0.0.1:2'] } })
+  const store = storeAt({ nodes: ['127.0.0.1:1', '127.0.0.1:2'] })
   await expect(store.ready(500)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     cause: { message: expect.stringMatching(/^127\.0\.0\.1:[12]: connect ECONNREFUSED/) },
@@ -218,7 +211,7 @@ test('if no node of the cluster replies, ready() fails with the reason in bounde
 })
 
 test('a node of a cluster cannot be used as a single Redis, nor a single Redis as a cluster', async () => {
-  const node = storeAt({ cluster: undefined, url: `redis://${names()[0]}` })
+  const node = storeOn({ url: `redis://${names()[0]}` })
   await node.ready()
   expect(placeOf('login:')).not.toBe(0) // the key name without partitions
   await expect(node.ping()).rejects.toMatchObject({
@@ -227,7 +220,7 @@ test('a node of a cluster cannot be used as a single Redis, nor a single Redis a
   })
   const [port = 0] = await freePorts(1)
   await redisForThisTest({ port })
-  const cluster = storeAt({ cluster: { nodes: [`127.0.0.1:${port}`] } })
+  const cluster = storeAt({ nodes: [`127.0.0.1:${port}`] })
   await expect(cluster.ready(500)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     cause: { message: expect.stringContaining('cluster support disabled') },
@@ -235,20 +228,15 @@ test('a node of a cluster cannot be used as a single Redis, nor a single Redis a
 })
 
 test.each([
-  [{ cluster: { nodes: [] } }, 'cluster needs a list of nodes'],
-  [{ cluster: { nodes: ['redis:7000', 'user:secret@redis'] } }, 'cluster: node 2 must look like'],
-  [{ cluster: { nodes: ['redis:99999'] } }, 'cluster: node 1 must look like host:port'],
-  [{ cluster: { nodes: ['redis:0'] } }, 'the port must be a number from 1 to 65535'],
-  [{ cluster: { nodes: ['redis:1'], username: 'api' } }, 'username needs a password'],
-  [{ cluster: { nodes: ['redis:1'], tls: { cert: 'x' } } }, 'set both cert and key, or neither'],
-  [{ cluster: { nodes: ['redis:1'] }, url: 'redis://redis:1' }, 'exactly one of url, sentinel, '],
-  [{ cluster: { nodes: ['redis:1'] }, tls: {} }, 'tls needs a url'],
-  [
-    { cluster: { nodes: ['redis:1'] }, strategy: 'script' as const },
-    'needs all keys on one server',
-  ],
+  [{ nodes: [] }, 'cluster needs a list of nodes'],
+  [{ nodes: ['redis:7000', 'user:secret@redis'] }, 'cluster: node 2 must look like'],
+  [{ nodes: ['redis:99999'] }, 'cluster: node 1 must look like host:port'],
+  [{ nodes: ['redis:0'] }, 'the port must be a number from 1 to 65535'],
+  [{ nodes: ['redis:1'], username: 'api' }, 'username needs a password'],
+  [{ nodes: ['redis:1'], tls: { cert: 'x' } }, 'set both cert and key, or neither'],
+  [{ nodes: ['redis:1'], strategy: 'script' as 'batch' }, 'strategy must be one of'],
+  [{}, 'either nodes or client'],
 ])('%j is refused: %s', (options, message) => {
-  const create = () => createSessionStore({ ...options, tokens, janitor: 'elsewhere' })
-  expect(create).toThrow(TypeError)
-  expect(create).toThrow(message)
+  expect(() => clusterSender(options)).toThrow(TypeError)
+  expect(() => clusterSender(options)).toThrow(message)
 })

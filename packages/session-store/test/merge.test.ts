@@ -89,15 +89,6 @@ test('each view gets the count as if it were alone, and errors reach only the af
   ])
 })
 
-test('an update is answered as soon as all its outcomes have arrived', () => {
-  const { splitArrived } = merge([view('a', 'book', 1), view('b', 'pen', 2)])
-  expect(splitArrived([0, 1, 1, 0, 0, '-1', undefined, ['ada', 'bob']])).toEqual([
-    [0, 1, 0, '-1', 'ada'],
-    undefined,
-  ])
-  expect(splitArrived([0, 1, 1, 0, 0, '-1', '-2', undefined])).toEqual([undefined, undefined])
-})
-
 test('the commands of each update keep their order, and none is lost or added', () => {
   const id = fc.constantFrom('a', 'b', 'c')
   const update = fc.oneof(

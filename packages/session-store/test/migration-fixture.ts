@@ -1,15 +1,9 @@
 import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
-import {
-  articleKeys,
-  bridgeStores,
-  createSessionStore,
-  type MigrationSide,
-  partitionedKeys,
-  readySides,
-  type SessionStore,
-} from '../src/core/index.ts'
+import { partitionedKeys } from '../src/cluster/index.ts'
+import { articleKeys, createSessionStore, type SessionStore } from '../src/core/index.ts'
+import { bridgeStores, type MigrationSide, readySides } from '../src/migration/index.ts'
 import { Clock, withAnyClock } from './retention-fixture.ts'
 
 export const from = articleKeys

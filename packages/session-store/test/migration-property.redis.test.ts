@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { finishMigration, migrate, surveyMigration } from '../src/core/index.ts'
+import { finishMigration, migrate, surveyMigration } from '../src/migration/index.ts'
 import { killed, killedAfter, migrationOfThisFile } from './migration-fixture.ts'
 import { Model } from './model.ts'
 import { idOf } from './retention-fixture.ts'

@@ -1,15 +1,15 @@
 import { dumpOf } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
+import { partitionedKeys } from '../src/cluster/index.ts'
+import type { Reply, Update } from '../src/core/operations.ts'
 import {
   bridgeStores,
   finishMigration,
   type MigrationSide,
   migrate,
-  partitionedKeys,
   surveyMigration,
-} from '../src/core/index.ts'
-import { migrationKeys } from '../src/core/keys.ts'
-import type { Reply, Update } from '../src/core/operations.ts'
+} from '../src/migration/index.ts'
+import { migrationKeys } from '../src/migration/keys.ts'
 import { createMover } from '../src/migration/mover.ts'
 import { from, migrationOfThisFile, to } from './migration-fixture.ts'
 import { idOf } from './retention-fixture.ts'
@@ -114,7 +114,7 @@ test('while the source is down, moved sessions work, and no other session is log
   const left = await source.store.login('bob')
   world.servers[0]?.program.signal('SIGKILL')
   try {
-    await expect.poll(() => source.store.pool?.ready).toBe(0)
+    await expect.poll(() => source.store.info?.ready).toBe(0)
     expect(await bridge.recordView(moved.token, 'tea')).toMatchObject({ user: 'ada' })
     await expect
       .poll(() => bridge.checkToken(left.token).catch(({ statusCode }) => statusCode))
@@ -145,11 +145,11 @@ test.each([
     await expect(bridge.ping(0)).rejects.toThrow('timeoutMs')
     const answers = [own, away].map((server) => ({ node: server?.socket, result: 'PONG' }))
     expect(await bridge.runOnEach(update)).toEqual(answers)
-    expect(bridge.pool).toEqual({ connections: 2, ready: 2, inFlight: 0 })
+    expect(bridge.info).toEqual({ connections: 2, ready: 2, inFlight: 0 })
     away?.program.signal('SIGKILL')
     try {
       await expect.poll(() => bridge.ping()).toMatchObject([{ node: own?.socket }, lost])
-      await expect.poll(() => bridge.pool).toMatchObject({ connections: 2, ready: 1 })
+      await expect.poll(() => bridge.info).toMatchObject({ connections: 2, ready: 1 })
       expect(await bridge.runOnEach(update)).toMatchObject([answers[0], { error: {} }])
     } finally {
       await away?.restart()

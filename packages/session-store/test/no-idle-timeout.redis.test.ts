@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { expressSessionStore } from '../src/adapters/express-session.ts'
-import { bridgeStores, createSessionStore, importConnectRedis } from '../src/core/index.ts'
+import { importConnectRedis } from '../src/adapters/import-connect-redis.ts'
+import { createSessionStore } from '../src/core/index.ts'
+import { bridgeStores } from '../src/migration/index.ts'
 import { warningsOfThisTest } from './adapters/fixture.ts'
 import { Clock, evictOnly, idOf, layouts, retentionServer } from './retention-fixture.ts'
 

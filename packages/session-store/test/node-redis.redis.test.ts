@@ -3,7 +3,8 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { batching, createSessionStore, nodeRedisSender, type Sender } from '../src/core/index.ts'
+import { nodeRedisSender } from '../src/adapters/node-redis.ts'
+import { batching, createSessionStore, type Sender } from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

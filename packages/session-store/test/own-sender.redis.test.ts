@@ -180,21 +180,22 @@ test.each<[Outcome[], object]>([
 test('batching keeps the optional functions of a sender that is a class instance', async () => {
   class Own {
     readonly name = 'own'
-    #ready = false
+    #closed = false
     async send() {
       return []
     }
-    async close() {}
-    async ready() {
-      this.#ready = true
+    async close() {
+      this.#closed = true
     }
-    state() {
-      return { connections: 1, ready: Number(this.#ready) }
+    connections() {
+      return { connections: 1, ready: Number(!this.#closed) }
     }
   }
   const batched = batching(new Own())
-  await batched.ready?.(1)
-  expect(batched.state?.()).toEqual({ connections: 1, ready: 1 })
+  expect(batched.name).toBe('own')
+  expect(batched.connections?.()).toEqual({ connections: 1, ready: 1 })
+  await batched.close()
+  expect(batched.connections?.()).toEqual({ connections: 1, ready: 0 })
 })
 
 test('a sender that never closes does not prevent the store from closing', async () => {

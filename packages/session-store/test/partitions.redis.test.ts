@@ -1,15 +1,14 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
+import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
   createSessionStore,
-  migrate,
-  partitionedKeys,
-  readySides,
   type SessionStoreOptions,
   type StoreWarning,
   warningChannel,
 } from '../src/core/index.ts'
+import { migrate, readySides } from '../src/migration/index.ts'
 import { expressSessions } from '../src/web/express.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

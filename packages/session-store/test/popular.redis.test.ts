@@ -1,7 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSessionStore, partitionedKeys } from '../src/core/index.ts'
+import { partitionedKeys } from '../src/cluster/index.ts'
+import { createSessionStore } from '../src/core/index.ts'
 import { Model } from './model.ts'
 
 const server = redisOfThisFile()

@@ -2,12 +2,11 @@ import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
   connectionChannel,
-  createCluster,
   createSessionStore,
-  partitionedKeys,
   prefixedKeys,
   type SessionStoreOptions,
   safeRedisOptions,
@@ -124,7 +123,12 @@ test('in a cluster, the keys are on all nodes', async () => {
   onTestFinished(() => nodes.stop())
   const client = createCluster(nodes.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   onTestFinished(() => client.disconnect())
-  await useEverything({ client, keys: partitionedKeys(16), prefix })
+  await useEverything({
+    url: undefined,
+    sender: clusterSender({ client }),
+    keys: partitionedKeys(16),
+    prefix,
+  })
   const names = await Promise.all(nodes.nodes.map(({ admin }) => admin.keys('*')))
   expect(Math.min(...names.map(({ length }) => length))).toBeGreaterThan(0)
   expect(names.flat().filter((name) => !name.startsWith(prefix))).toEqual([])

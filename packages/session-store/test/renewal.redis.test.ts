@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { articleKeys, partitionedKeys } from '../src/core/index.ts'
+import { partitionedKeys } from '../src/cluster/index.ts'
+import { articleKeys } from '../src/core/index.ts'
 import { checkToken, updateToken, usersOf } from '../src/core/operations.ts'
 import { removeOrphans, unseenOf } from '../src/core/retention/orphans.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'

@@ -2,10 +2,10 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import calculateSlot from 'cluster-key-slot'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
   createSessionStore,
-  partitionedKeys,
   type Sender,
   type SessionStore,
   type SessionStoreOptions,

@@ -1,11 +1,11 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
+import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
   createSessionStore,
   type JanitorOptions,
-  partitionedKeys,
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/core/index.ts'

@@ -1,7 +1,8 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { expect, onTestFinished, test } from 'vitest'
-import { createCluster, createSessionStore, partitionedKeys } from '../src/core/index.ts'
+import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
+import { createSessionStore } from '../src/core/index.ts'
 import { Clock, evictOnly, logIn, present, sweep, withAnyClock } from './retention-fixture.ts'
 
 const keys = partitionedKeys(8)
@@ -12,7 +13,7 @@ async function storeForThisTest(clock: Clock) {
   const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   const secrets = ['a-secret-for-tests-a-secret-for-tests']
   const store = createSessionStore({
-    client,
+    sender: clusterSender({ client }),
     keys,
     tokens: { secrets, clock: () => clock.ms },
     janitor: 'elsewhere',

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MASTER_NAME, type TestSentinels, testSentinels } from '@onetrip/stack/testing/sentinel.ts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { sentinelConnection, sentinelSender } from '../src/cluster/index.ts'
 import {
   createSessionStore,
-  longLivedConnection,
   type SessionStore,
-  type SessionStoreOptions,
+  type StrategyName,
   strategyNames,
 } from '../src/core/index.ts'
 
@@ -25,11 +25,13 @@ describe('sentinels with a password', () => {
   })
   afterEach(() => redis.stop())
 
-  function storeAt(options: Partial<SessionStoreOptions> = {}): SessionStore {
+  function storeAt(strategy: StrategyName, deadlineMs = 2_000): SessionStore {
+    const sentinel = { nodes: addresses(), name: MASTER_NAME, sentinelPassword }
     const store = createSessionStore({
-      sentinel: { nodes: addresses(), name: MASTER_NAME, sentinelPassword },
-      ...{ tokens, janitor: 'elsewhere', deadlineMs: 2_000 },
-      ...options,
+      sender: sentinelSender({ ...sentinel, strategy, deadlineMs }),
+      tokens,
+      janitor: 'elsewhere',
+      deadlineMs,
     })
     onTestFinished(() => store.close())
     return store
@@ -43,15 +45,13 @@ describe('sentinels with a password', () => {
     await redis.sentinels[0]?.program.exited
     const views = new Map<string, number>()
     for (const strategy of strategyNames) {
-      const store = storeAt({ strategy, deadlineMs: 20_000 })
+      const store = storeAt(strategy, 20_000)
       await store.ready()
       const { token } = await store.login(strategy)
       views.set(strategy, (await store.recordView(token, 'book')).views)
       expect(await store.ping()).toEqual([
         {
-          node: strategy.startsWith('naive')
-            ? MASTER_NAME
-            : `127.0.0.1:${await redis.masterPort()}`,
+          node: strategy === 'naive' ? 'naive' : `127.0.0.1:${await redis.masterPort()}`,
         },
       ])
     }
@@ -64,7 +64,7 @@ describe('sentinels with a password', () => {
     { timeout: 2 * failover.timeout },
     async (strategy) => {
       const [master, replica] = redis.servers
-      const store = storeAt({ strategy })
+      const store = storeAt(strategy)
       await store.ready()
       const { token } = await store.login('ada')
       await store.recordView(token, 'book')
@@ -98,8 +98,8 @@ describe('sentinels with a password', () => {
   const stopped = 'a master that is stopped is left as soon as the sentinels name another one'
   test(stopped, { timeout: 2 * failover.timeout }, async () => {
     const [master, replica] = redis.servers
-    const redisOf = longLivedConnection(
-      { sentinel: { nodes: addresses(), name: MASTER_NAME, sentinelPassword } },
+    const redisOf = sentinelConnection(
+      { nodes: addresses(), name: MASTER_NAME, sentinelPassword },
       60_000, // so that only a report of the sentinels can end the connection
     )
     onTestFinished(() => redisOf.disconnect())
@@ -121,8 +121,9 @@ const known = new Set(['ONETRIP_NOT_SENT', 'ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_R
 
 test('without a reachable sentinel, ready() fails with the reason in bounded time', async () => {
   const store = createSessionStore({
-    sentinel: { nodes: ['127.0.0.1:1'], name: MASTER_NAME },
-    ...{ tokens, janitor: 'elsewhere' },
+    sender: sentinelSender({ nodes: ['127.0.0.1:1'], name: MASTER_NAME }),
+    tokens,
+    janitor: 'elsewhere',
   })
   onTestFinished(() => store.close())
   await expect(store.ready(500)).rejects.toMatchObject({
@@ -137,7 +138,7 @@ test.each([
   [{ nodes: ['redis'], name: 'm', sentinelUsername: 'x' }, 'needs a sentinelPassword'],
   [{ nodes: ['redis'], name: 'm', tls: { ca: 'x' } }, 'tls has an unusable ca, cert or key'],
 ])('%j is refused: %s', (sentinel, message) => {
-  const create = () => createSessionStore({ sentinel, tokens, janitor: 'elsewhere' })
+  const create = () => sentinelSender(sentinel)
   expect(create).toThrow(TypeError)
   expect(create).toThrow(message)
 })

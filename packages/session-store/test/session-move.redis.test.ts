@@ -1,13 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  bridgeStores,
-  commandStats,
-  finishMigration,
-  migrate,
-  parseInfo,
-  type SessionStore,
-  StoreError,
-} from '../src/core/index.ts'
+import { commandStats, parseInfo, type SessionStore, StoreError } from '../src/core/index.ts'
 import {
   type Command,
   type Reply,
@@ -18,6 +10,7 @@ import {
 import type { Outcome } from '../src/core/outcomes.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
 import { endSessions } from '../src/core/sessions/user-sessions.ts'
+import { bridgeStores, finishMigration, migrate } from '../src/migration/index.ts'
 import {
   forgetMoving,
   installSessions,

@@ -1,10 +1,11 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
 import {
   createSessionStore,
-  partitionedKeys,
   type SessionStoreOptions,
   type StoreWarning,
+  type StrategyName,
   warningChannel,
 } from '../src/core/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
@@ -15,10 +16,19 @@ const strategies = ['sequential', 'pipeline', 'batch'] as const
 // A stopped node must stay slow: no node may call it failed.
 const servers = clusterOfThisFile({ config: { 'cluster-node-timeout': '60000' } })
 
-function storeAt(options: Partial<SessionStoreOptions> = {}) {
+interface Options extends Partial<SessionStoreOptions> {
+  strategy?: StrategyName
+}
+
+function storeAt({ strategy, ...options }: Options = {}) {
   const nodes = servers.nodes.map(({ address }) => address)
+  const { deadlineMs = 20_000 } = options
   const store = createSessionStore({
-    ...{ cluster: { nodes }, tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
+    sender: clusterSender({ nodes, strategy, deadlineMs }),
+    keys: partitionedKeys(),
+    tokens,
+    janitor: 'elsewhere',
+    deadlineMs,
     ...options,
   })
   onTestFinished(() => store.close())
@@ -67,7 +77,7 @@ describe.each(strategies)('%s', (strategy) => {
     for (let turn = 0; turn < 10; turn++) {
       expect(await store.recordView(other.token, itemOn(turn % 2))).toMatchObject({ user: 'ada' })
     }
-    expect(store.pool).toMatchObject({ inFlight: 5 })
+    expect(store.info).toMatchObject({ inFlight: 5 })
     resume()
     const views = (await Promise.all(waiting)).map(({ views }) => views)
     expect(views.toSorted()).toEqual([1, 2, 3, 4, 5])

@@ -7,6 +7,8 @@ import {
   strategyNames,
   type Update,
 } from '../src/core/index.ts'
+import { articleKeys } from '../src/core/keys.ts'
+import { untilServed } from '../src/core/sending/nodes.ts'
 import { createRunner } from '../src/core/sending/runner.ts'
 import { chooseSender } from '../src/core/sending/strategies.ts'
 
@@ -33,13 +35,13 @@ function messagesOf<Message>(channel: typeof errorChannel): Message[] {
 }
 
 async function runnerOf(options: Parameters<typeof chooseSender>[0]) {
-  const { sender } = chooseSender(options)
+  const sender = chooseSender(options)
   const runner = createRunner(sender, {
     deadlineMs: options.deadlineMs ?? 20_000,
     maxInFlight: 1_000,
   })
   onTestFinished(() => runner.close())
-  await runner.ready(10_000)
+  await untilServed({ runner, keys: articleKeys }, 10_000)
   return runner
 }
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
   createSessionStore,
   type Keys,
-  partitionedKeys,
   type SessionStore,
   strategyNames,
 } from '../src/core/index.ts'

@@ -1,10 +1,11 @@
-import { longLivedConnection, parseInfo, type ServerLocation } from '@onetrip/session-store'
+import { parseInfo } from '@onetrip/session-store'
 import type { FastifyBaseLogger } from 'fastify'
+import { connectionTo, type RedisLocation } from '../redis-location.ts'
 import { INFO_SECTIONS, type RedisInfo } from './redis-info.ts'
 
 export interface RedisNodeOptions {
   /** Address. The Redis user needs permission for INFO and, in a cluster, CLUSTER SHARDS. */
-  server: ServerLocation
+  server: RedisLocation
   /** Name in metrics and log lines. */
   name: string
   intervalSeconds: number
@@ -30,7 +31,7 @@ export interface RedisNode {
  */
 export function pollNode(options: RedisNodeOptions): RedisNode {
   const { server, name: node, intervalSeconds, deadlineMs, log } = options
-  const redis = longLivedConnection(server, deadlineMs)
+  const redis = connectionTo(server, deadlineMs)
   let latest: RedisInfo | undefined
   let lastError: unknown
   let wasUp = true

@@ -1,4 +1,4 @@
-import type { ClusterAddress } from '@onetrip/session-store'
+import type { ClusterAddress } from '@onetrip/session-store/cluster'
 import type { Registry } from 'prom-client'
 import type { RedisLocation } from '../redis-location.ts'
 import { redisMetrics } from './redis-info.ts'

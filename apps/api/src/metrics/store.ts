@@ -91,7 +91,7 @@ function measurePool(store: SessionStore, registry: Registry): void {
     help: 'Updates sent to Redis whose replies are outstanding (pooled strategies)',
     registers: [registry],
     collect() {
-      this.set(store.pool?.inFlight ?? 0)
+      this.set(store.info.inFlight)
     },
   })
   new Gauge({
@@ -100,7 +100,7 @@ function measurePool(store: SessionStore, registry: Registry): void {
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      const { connections, ready } = store.pool ?? { connections: 0, ready: 0 }
+      const { connections, ready } = store.info
       this.set({ state: 'ready' }, ready)
       this.set({ state: 'down' }, connections - ready)
     },

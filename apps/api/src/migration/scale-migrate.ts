@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { styleText } from 'node:util'
+import { articleKeys, createSessionStore, StoreError } from '@onetrip/session-store'
 import {
-  articleKeys,
-  createSessionStore,
   finishMigration,
   type MigrationProgress,
   migrate,
   readySides,
-  StoreError,
   surveyMigration,
-} from '@onetrip/session-store'
+} from '@onetrip/session-store/migration'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { loadConfig } from '../config.ts'
 import { messageWithCause } from '../error-message.ts'

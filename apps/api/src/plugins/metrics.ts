@@ -32,8 +32,8 @@ export const metricsPlugin = fp<MetricsOptions>(
       registers: [registry],
     }).set(
       {
-        strategy: app.store.strategy,
-        sender: app.store.sender,
+        strategy: app.store.info.strategy,
+        sender: app.store.info.sender,
         transport,
         topology,
         ...(settings && { workers: settings.workers, pool_size: settings.poolSize }),

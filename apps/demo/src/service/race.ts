@@ -23,7 +23,7 @@ export const raceLimits: RaceLimits = {
  * relay. Some strategies need all keys of an update on one server.
  */
 export const clusterRace: Partial<RaceLimits> = {
-  strategies: strategyNames.filter((name) => name !== 'transaction' && name !== 'script'),
+  strategies: strategyNames,
   distancesMs: [0],
 }
 

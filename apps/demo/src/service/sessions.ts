@@ -2,9 +2,9 @@ import {
   articleKeys,
   createSessionStore,
   type Keys,
-  partitionedKeys,
   type SessionStore,
 } from '@onetrip/session-store'
+import { partitionedKeys } from '@onetrip/session-store/cluster'
 import { locationOf, type RedisTarget } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 

@@ -1,10 +1,10 @@
-import { longLivedConnection, type ServerLocation } from '@onetrip/session-store'
+import { connectionTo, type RedisLocation } from '../redis-location.ts'
 
 /**
  * Address of Redis; a cluster is not supported. The Redis user needs permission for `CLIENT TRACKING`,
  * `CLIENT ID` and the channel below.
  */
-export interface InvalidationsOptions extends ServerLocation {
+export interface InvalidationsOptions extends RedisLocation {
   /** Prefix of the watched keys. */
   prefix: string
   /** Interval of connection checks, in milliseconds. */
@@ -42,7 +42,7 @@ const RETRY_MS = 1_000
  */
 export function watchInvalidations(options: InvalidationsOptions): Invalidations {
   const { prefix, checkEveryMs, deadlineMs, onChange, onLost, onRejected = () => {} } = options
-  const redis = longLivedConnection(options, deadlineMs)
+  const redis = connectionTo(options, deadlineMs)
   redis.options.autoResubscribe = false // a subscribed RESP2 connection cannot send CLIENT TRACKING
   /** Send time of the last request that was answered; undefined: tracking is off. */
   let completeUntil: number | undefined

@@ -103,7 +103,7 @@ const networkOf = (request: FastifyRequest, user: string): string =>
     .slice(0, 22)
 
 /** Includes the address of Redis for the connection that receives invalidations. */
-export interface RiskOptions extends ServerLocation {
+export interface RiskOptions extends RedisLocation {
   /** Maximum users in the cache of this process; 0: no cache and no connection. */
   cacheEntries: number
   /** Timeout of replies on that connection, in milliseconds. */

@@ -1,9 +1,5 @@
-import {
-  createCluster,
-  createSessionStore,
-  partitionedKeys,
-  type StrategyName,
-} from '@onetrip/session-store'
+import { createSessionStore, type StrategyName } from '@onetrip/session-store'
+import { clusterSender, createCluster, partitionedKeys } from '@onetrip/session-store/cluster'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import type { InjectOptions } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
@@ -21,8 +17,7 @@ test.each<StrategyName>(['sequential', 'pipeline', 'batch'])(
     const client = createCluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
     onTestFinished(() => client.disconnect())
     const store = createSessionStore({
-      client,
-      strategy,
+      sender: clusterSender({ client, strategy }),
       keys: partitionedKeys(),
       tokens: { secrets: [secret] },
       janitor: 'elsewhere',

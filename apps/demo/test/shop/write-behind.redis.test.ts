@@ -73,7 +73,7 @@ test('a change is written after the interval', async () => {
 test('while Redis is down, changes wait; they are written once when it is back', async () => {
   const { redis, store, admin, counts, results } = await countsForThisTest()
   redis.program.signal('SIGKILL')
-  await expect.poll(() => store.pool?.ready).toBe(0)
+  await expect.poll(() => store.info?.ready).toBe(0)
   for (let index = 0; index < 5; index++) {
     counts.add('key', 1)
     await counts.flush()
@@ -98,7 +98,7 @@ test('above the maximum, changes of further keys are dropped', async () => {
     intervalMs: NEVER_MS,
   })
   redis.program.signal('SIGKILL')
-  await expect.poll(() => store.pool?.ready).toBe(0)
+  await expect.poll(() => store.info?.ready).toBe(0)
   for (const key of ['a', 'b', 'c', 'a']) counts.add(key, 1)
   await counts.flush() // they are pending again
   counts.add('d', 1)

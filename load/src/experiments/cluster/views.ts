@@ -1,9 +1,5 @@
-import {
-  createCluster,
-  createSessionStore,
-  partitionedKeys,
-  type SessionStore,
-} from '@onetrip/session-store'
+import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { clusterSender, createCluster, partitionedKeys } from '@onetrip/session-store/cluster'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { RedisMonitor, type RedisReading } from '@onetrip/stack/redis-info.ts'
@@ -54,7 +50,7 @@ export async function startViews(
     if (client) context.defer(() => client.disconnect())
     const store = createSessionStore(
       client
-        ? { ...common, client, keys: partitionedKeys(partitions) }
+        ? { ...common, sender: clusterSender({ client }), keys: partitionedKeys(partitions) }
         : { ...common, url: `redis://127.0.0.1:${addresses[0]?.port}` },
     )
     context.defer(() => store.close())

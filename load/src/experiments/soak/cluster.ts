@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { partitionedKeys } from '@onetrip/session-store'
+import { partitionedKeys } from '@onetrip/session-store/cluster'
 import { moveSlot } from '@onetrip/stack/cluster/move-slot.ts'
 import { type ClusterNode, startCluster } from '@onetrip/stack/cluster.ts'
 import { endOf } from '@onetrip/stack/program.ts'

@@ -1,8 +1,14 @@
 import { createHistogram } from 'node:perf_hooks'
-import { createSessionStore, type SessionStore, type StrategyName } from '@onetrip/session-store'
+import {
+  createSessionStore,
+  type SessionStore,
+  type SessionStoreOptions,
+  type StrategyName,
+} from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
+import { comparedStrategies } from '../../../contenders/support/strategies.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 
@@ -12,7 +18,8 @@ export type Operation = (typeof operations)[number]
 interface CallsOptions {
   /** The address of the server, or of a relay in front of it. */
   url: string
-  strategy: StrategyName
+  /** A strategy of the store, or one of `comparedNames`. */
+  strategy: string
   poolSize: number
   operation: Operation
   /** Calls in flight, each with its own session. */
@@ -37,9 +44,10 @@ const WARM_UP = 0.2
  * @throws Problem when the numbers differ; the error of a call; the reason of `signal`.
  */
 export async function measureCalls(server: RedisServer, options: CallsOptions) {
-  const { url, strategy, poolSize, operation, concurrency, seconds, signal } = options
+  const { strategy, operation, concurrency, seconds, signal } = options
   const store = createSessionStore({
-    ...{ url, strategy, poolSize, tokens: { secrets: [newSecret()] } },
+    ...senderOf(options),
+    tokens: { secrets: [newSecret()] },
     deadlineMs: DEADLINE_MS,
     janitor: 'elsewhere', // its commands would be measured, too
   })
@@ -73,6 +81,13 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
   } finally {
     await store.close()
   }
+}
+
+export const comparedNames = Object.keys(comparedStrategies)
+
+function senderOf({ url, strategy, poolSize }: CallsOptions): Partial<SessionStoreOptions> {
+  const sender = comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
+  return sender ? { sender } : { url, poolSize, strategy: strategy as StrategyName }
 }
 
 type Caller = () => Promise<unknown>

@@ -1,4 +1,4 @@
-import { type StrategyName, strategyNames } from '@onetrip/session-store'
+import { strategyNames } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
 import {
@@ -16,11 +16,11 @@ import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCost, asRate, type Case, product } from '../../experiment/shape.ts'
 import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
-import { measureCalls, type Operation, operations } from './calls.ts'
+import { comparedNames, measureCalls, type Operation, operations } from './calls.ts'
 
 interface StoreOptions {
   operation: Operation
-  strategies: StrategyName[]
+  strategies: string[]
   links: LinkPlan[]
   concurrency: number
   poolSizes: number[]
@@ -81,7 +81,7 @@ Examples:
     const threads = "Redis's threads, including the main thread"
     command
       .addOption(operation.choices(operations).default('update-token'))
-      .addOption(namesOption('--strategies <list>', strategyNames))
+      .addOption(namesOption('--strategies <list>', [...strategyNames, ...comparedNames]))
       .addOption(
         new Option('--links <list>', `any of ${linkNames.join(', ')}, or such as 5ms@100Mb/s`)
           .argParser(links)
@@ -145,7 +145,7 @@ Examples:
     const { operation, concurrency, duration: seconds } = options
     const run = await measureCalls(server, {
       ...{ url, operation, concurrency, seconds, signal },
-      strategy: one.strategy as StrategyName,
+      strategy: String(one.strategy),
       poolSize: Number(one.poolSize),
     })
     return { values: { pingMs, ...run, ...(run.callsPerSecond < MIN_RATE_FOR_CPU && noCpu) } }

@@ -4,6 +4,11 @@ import type { SessionStore } from '../core/store-types.ts'
 import { changesSince, cookieChange, type Snapshot, snapshotOf } from './changes.ts'
 import { type AdapterOptions, adapter, type Callback, plain } from './session-store.ts'
 
+export {
+  type ImportOptions,
+  type ImportProgress,
+  importConnectRedis,
+} from './import-connect-redis.ts'
 export type { AdapterOptions, OldStore, StoredSession } from './session-store.ts'
 
 type SessionData = session.SessionData

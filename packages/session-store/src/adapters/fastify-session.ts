@@ -2,6 +2,11 @@ import '../core/node-version.ts'
 import type { SessionStore } from '../core/store-types.ts'
 import { type AdapterOptions, adapter, type Callback, type StoredSession } from './session-store.ts'
 
+export {
+  type ImportOptions,
+  type ImportProgress,
+  importConnectRedis,
+} from './import-connect-redis.ts'
 export type { AdapterOptions, OldStore, StoredSession } from './session-store.ts'
 
 /**

@@ -1,3 +1,4 @@
+import '../core/node-version.ts'
 import { errorMonitor } from 'node:events'
 import { publishRoundTrip } from '../core/diagnostics.ts'
 import type { Command, Reply } from '../core/operations.ts'
@@ -54,7 +55,7 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
         clearTimeout(stalled)
       }
     },
-    state: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
+    connections: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
     async close() {
       handshakes.stop()
       if (client.isReady) await client.close()

@@ -1,7 +1,12 @@
 import { Cluster, type ClusterNode, type ClusterOptions } from 'ioredis'
-import { minimalHandshake, retryDelayMs, shortConnection } from '../core/connections/client.ts'
+import { retryDelayMs, shortConnection } from '../core/connections/client.ts'
+import {
+  checkClientOptions,
+  type Unsupported,
+  unsupportedOptions,
+} from '../core/connections/client-check.ts'
 import { limitHandshake } from '../core/connections/handshake.ts'
-import { type ClusterAddress, clusterOptions } from './location.ts'
+import { type ClusterAddress, clusterOptions } from './address.ts'
 
 const neverResend = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 } as const
 
@@ -16,9 +21,30 @@ export const safeClusterOptions = {
   redisOptions: { ...neverResend, socketTimeout: 10_000 },
 } as const
 
+const unsupportedClusterOptions: readonly Unsupported[] = [
+  ...unsupportedOptions,
+  ['db', 0, 'a cluster has only database 0'],
+  ['enableAutoPipelining', false, 'it can resend a command when a slot moves'],
+  ['scaleReads', 'master', 'a replica may still have a session that has ended'],
+]
+
+/** @throws TypeError if the client could execute a write twice, or has unsupported options. */
+export function checkCluster(client: Cluster): void {
+  const options = (client as Partial<Cluster> | undefined)?.options
+  // iovalkey, a fork of an older ioredis, does not have this option.
+  const isKnown = typeof options === 'object' && 'clusterNodeRetryStrategy' in options
+  if (client?.isCluster !== true || !isKnown) {
+    throw new TypeError('client must be a Cluster of ioredis 5 (from 5.11) or 6')
+  }
+  checkClientOptions('safeClusterOptions', safeClusterOptions, {
+    given: [options, options.redisOptions ?? {}],
+    unsupported: unsupportedClusterOptions,
+  })
+}
+
 /**
  * Creates a client of a Redis Cluster with the options that the store needs. Pass it to
- * `createSessionStore({ client, keys: partitionedKeys() })`; close it with `disconnect()`.
+ * `clusterSender({ client })`; close it with `disconnect()`.
  *
  * @param nodes Some of the nodes; the client discovers the others.
  * @param options Set user name, password and TLS in `redisOptions`. The safe options take precedence.
@@ -47,10 +73,10 @@ const keepHostName = (name: string, done: (error: null, address: string) => void
 /** How often a cluster client refreshes its table of slots, to notice a failover without traffic. */
 const SLOTS_INTERVAL_MS = 5_000
 
-/** Creates a cluster client for the pool. Connects when you call `connect()`. */
+/** Creates a cluster client for a sender. Connects when you call `connect()`. */
 export function clusterAt(
   address: ClusterAddress,
-  { connectTimeoutMs, stalledAfterMs }: { connectTimeoutMs: number; stalledAfterMs: number },
+  { deadlineMs, stalledAfterMs }: { deadlineMs: number; stalledAfterMs: number },
 ): Cluster {
   const { nodes, redisOptions } = clusterOptions(address)
   return createCluster(nodes, {
@@ -60,28 +86,19 @@ export function clusterAt(
     redisOptions: {
       ...redisOptions,
       connectionName: 'onetrip',
-      connectTimeout: connectTimeoutMs / 2, // before the deadline, so that a waiting update is ONETRIP_NOT_SENT
+      connectTimeout: deadlineMs / 2, // before the deadline, so that a waiting update is ONETRIP_NOT_SENT
       socketTimeout: stalledAfterMs,
     },
   })
 }
 
 /** As `shortConnection`, for a cluster: the client first asks a node for the table of slots. */
-export function shortCluster(
-  address: ClusterAddress,
-  connectTimeoutMs: number,
-  lean: boolean,
-): Cluster {
+export function shortCluster(address: ClusterAddress, connectTimeoutMs: number): Cluster {
   const { nodes, redisOptions } = clusterOptions(address)
   return createCluster(nodes, {
     dnsLookup: keepHostName,
     clusterRetryStrategy: () => null,
-    enableReadyCheck: !lean,
-    redisOptions: {
-      ...redisOptions,
-      ...(lean && minimalHandshake),
-      connectTimeout: connectTimeoutMs,
-    },
+    redisOptions: { ...redisOptions, connectTimeout: connectTimeoutMs },
   })
 }
 
@@ -92,7 +109,10 @@ export async function connectionError(
 ): Promise<Error | undefined> {
   const { nodes, redisOptions } = clusterOptions(address)
   const [node] = nodes
-  const redis = shortConnection({ ...redisOptions, ...node }, connectTimeoutMs, true)
+  const redis = shortConnection(
+    { ...redisOptions, ...node, enableReadyCheck: false },
+    connectTimeoutMs,
+  )
   let reason: Error | undefined
   redis.on('error', (error) => {
     reason = error

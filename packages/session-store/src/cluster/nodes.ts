@@ -1,61 +1,54 @@
-import type { Socket } from 'node:net'
-import calculateSlot from 'cluster-key-slot'
 import type { Cluster, Redis } from 'ioredis'
-import { isCluster } from '../core/connections/client.ts'
-import type { Keys } from '../core/keys.ts'
-import { type Command, keysOf, type Reply } from '../core/operations.ts'
-import { isRefusal, notSent, type OnArrival, type Outcome } from '../core/outcomes.ts'
-import type { StrategyOptions } from '../core/sending/strategy-options.ts'
+import type { Command, Reply } from '../core/operations.ts'
+import { isRefusal, notSent, type Outcome } from '../core/outcomes.ts'
 import { isFailed, nodeName } from './health.ts'
 import { placesToResend, redirected } from './redirections.ts'
 import { SLOTS, slotOf } from './slots.ts'
 
+/** Sends commands to one node, without redirections. */
+export type SendToNode = (
+  node: string | undefined,
+  commands: readonly Command[],
+) => Promise<readonly Outcome[]>
+
 /**
- * Sends one pipeline to each node that holds a key of the commands, all at the same time: one round trip.
+ * Sends the commands to the nodes that hold their keys, to all at the same time: one round trip.
  *
  * If a node refuses a command because its slot has moved, only that command is sent again, and some reads after
  * it (`placesToResend`). A write that was or may have been executed is never sent again.
  *
- * The pipelines are those of the connections to the nodes. After one ASK, a pipeline of `ioredis.Cluster` goes
- * to the importing node as a whole and misses keys that have not arrived there (with ioredis 6.0.0 on
- * 2026-11-21, existing sessions were not found).
+ * The nodes' own connections send. After one ASK, a pipeline of `ioredis.Cluster` goes to the importing node as a
+ * whole and misses keys that have not arrived there (with ioredis 6.0.0 on 2026-11-21, existing sessions were not
+ * found).
+ *
+ * @param sendTo Called for all nodes before this function returns.
  */
 export async function sendPerNode(
   cluster: Cluster,
   commands: readonly Command[],
-  onArrival?: OnArrival,
+  sendTo: SendToNode,
 ): Promise<Outcome[]> {
-  const outcomes = new Array<Outcome | undefined>(commands.length).fill(undefined)
-  const byPrimary = Map.groupBy(commands.keys(), (index) =>
-    primaryOf(cluster, slotOf(commands[index] as Command)),
+  const outcomes = new Array<Outcome>(commands.length)
+  const byPrimary = Map.groupBy(commands.keys(), (place) =>
+    primaryOf(cluster, slotOf(commands[place] as Command)),
   )
-  let waiting = byPrimary.size // for a node, or for the redirections of a slot
-  const publish = () => {
-    if (waiting > 0) onArrival?.(outcomes)
-  }
   await Promise.all(
-    [...byPrimary].map(async ([primary, indexes]) => {
-      const own = indexes.map((index) => commands[index] as Command)
-      const replies = await sendToPrimary(cluster, primary, own)
-      const again = placesToResend(own, replies)
-      const resent = new Set(again.flat())
-      indexes.forEach((index, place) => {
-        if (!resent.has(place)) outcomes[index] = replies[place] ?? null
-      })
-      waiting += again.length - 1
-      publish()
+    [...byPrimary].map(async ([primary, places]) => {
+      const own = places.map((place) => commands[place] as Command)
+      const replies = [...(await sendTo(primary, own))]
       await Promise.all(
-        again.map(async (places) => {
-          for (const place of places) {
-            outcomes[indexes[place] as number] = await redirected(cluster, own[place] as Command)
+        placesToResend(own, replies).map(async (again) => {
+          for (const index of again) {
+            replies[index] = await redirected(cluster, own[index] as Command)
           }
-          waiting--
-          publish()
         }),
       )
+      places.forEach((place, index) => {
+        outcomes[place] = replies[index] ?? null
+      })
     }),
   )
-  return outcomes as Outcome[]
+  return outcomes
 }
 
 /** Sends one pipeline to one node, without redirections. */
@@ -118,35 +111,12 @@ export const primariesOf = (cluster: Cluster): (string | undefined)[] => [
   ...new Set(Array.from({ length: SLOTS }, (_, slot) => primaryOf(cluster, slot))),
 ]
 
-/** Connects to all primaries. Resolves once each connection is up or has failed. */
-export async function openPrimaries(cluster: Cluster): Promise<void> {
-  await Promise.all(primariesOf(cluster).map((primary) => connectionTo(cluster, primary)))
-}
-
 /** For each primary, whether the connection to it is up. */
 export function primaryStates(cluster: Cluster): boolean[] {
   if (cluster.status !== 'ready') return [false]
   const ready = cluster.nodes('master').filter(({ status }) => status === 'ready')
   const up = new Set(ready.map(nodeName).filter((node) => !isFailed(cluster, node)))
   return primariesOf(cluster).map((primary) => primary !== undefined && up.has(primary))
-}
-
-/** The name of the server of a connection: the path of its socket, or its address. */
-export function serverName(redis: Redis): string {
-  const { path, sentinels } = redis.options
-  if (!sentinels) return path ?? nodeName(redis)
-  const { remoteAddress, remotePort } = redis.stream as Partial<Socket>
-  return `${remoteAddress}:${remotePort}`
-}
-
-/**
- * Sends one command to the node that holds its key, or to any node if it has no key. Redirects a refused
- * command, but never resends one that may have been executed.
- */
-export async function sendToNode(cluster: Cluster, command: Command): Promise<Outcome> {
-  if (keysOf(command).length === 0) return await redirected(cluster, command)
-  const [outcome = null] = await sendPerNode(cluster, [command])
-  return outcome
 }
 
 /**
@@ -203,27 +173,4 @@ function opened(connection: Redis): Promise<boolean> {
       resolve(isUp)
     }
   })
-}
-
-const inOneSlot = (keys: readonly string[]) =>
-  new Set(keys.map((key) => calculateSlot(key))).size === 1
-
-/** Whether the keys are spread over the nodes of a cluster. */
-export const isClustered = ({ cluster, client }: StrategyOptions): boolean =>
-  cluster !== undefined || [client ?? []].flat().some(isCluster)
-
-/**
- * Checks the slots of the keys if Redis is a cluster: scripts use several keys of a session or of an item.
- *
- * @throws TypeError if these keys are in different slots.
- */
-export function checkSlots(options: StrategyOptions, keys: Keys): void {
-  if (!isClustered(options)) return
-  const name = 'any'
-  const ofSession = [keys.login(name), keys.recent(name), keys.viewed(name), keys.data(name)]
-  const ofItem = [keys.popular(name), keys.once(name, name)]
-  if (inOneSlot([...ofSession, keys.ended(name)]) && inOneSlot(ofItem)) return
-  throw new TypeError(
-    'in a cluster, all keys of a session must be in one slot, and all keys of an item: set keys: partitionedKeys()',
-  )
 }

@@ -6,8 +6,12 @@ import { slotOf } from './slots.ts'
 const REDIRECTIONS = new Set(['MOVED', 'ASK'])
 
 /** Whether a node refused a command because another node has to execute it. */
-export const isRedirection = (outcome: Outcome | undefined): boolean =>
+const isRedirection = (outcome: Outcome | undefined): boolean =>
   outcome instanceof Error && REDIRECTIONS.has(errorKind(outcome))
+
+/** A redirection of a command that is only for this node counts as no reply: the node serves its own keys. */
+export const nullIfRedirected = (outcome: Outcome): Outcome =>
+  isRedirection(outcome) ? null : outcome
 
 /**
  * The places of the commands to send again, by slot: those that the node refused because their slot has moved,

@@ -1,4 +1,5 @@
 import calculateSlot from 'cluster-key-slot'
+import type { Keys } from '../core/keys.ts'
 import { type Command, keysOf } from '../core/operations.ts'
 
 export const SLOTS = 16_384
@@ -18,4 +19,22 @@ export function slotOf(command: Command): number {
   const slot = calculateSlot(tag)
   if (slots.size < SLOTS) slots.set(tag, slot)
   return slot
+}
+
+const inOneSlot = (keys: readonly string[]) =>
+  new Set(keys.map((key) => calculateSlot(key))).size === 1
+
+/**
+ * Scripts use several keys of a session or of an item.
+ *
+ * @throws TypeError if these keys are in different slots.
+ */
+export function checkKeys(keys: Keys): void {
+  const name = 'any'
+  const ofSession = [keys.login(name), keys.recent(name), keys.viewed(name), keys.data(name)]
+  const ofItem = [keys.popular(name), keys.once(name, name)]
+  if (inOneSlot([...ofSession, keys.ended(name)]) && inOneSlot(ofItem)) return
+  throw new TypeError(
+    'in a cluster, all keys of a session must be in one slot, and all keys of an item: set keys: partitionedKeys()',
+  )
 }

@@ -1,38 +1,10 @@
 import './node-version.ts'
 
-export type {
-  AddOptions,
-  ExternalSession,
-  ExternalSessions,
-} from '../adapters/external-sessions.ts'
-export {
-  type ImportOptions,
-  type ImportProgress,
-  importConnectRedis,
-} from '../adapters/import-connect-redis.ts'
-export { type NodeRedisClient, nodeRedisSender } from '../adapters/node-redis.ts'
-export { createCluster, safeClusterOptions } from '../cluster/client.ts'
-export {
-  type ClusterAddress,
-  checkLocation,
-  type SentinelAddress,
-  type ServerLocation,
-} from '../cluster/location.ts'
-export { type BridgeOptions, type BridgeSide, bridgeStores } from '../migration/bridge.ts'
-export {
-  finishMigration,
-  type MigrateOptions,
-  type MigrationProgress,
-  type MigrationSurvey,
-  migrate,
-  surveyMigration,
-} from '../migration/migrate.ts'
-export { type MigrationSide, type MigrationSides, readySides } from '../migration/state.ts'
-export { type Client, longLivedConnection, safeRedisOptions } from './connections/client.ts'
+export { longLivedConnection, type ServerLocation, safeRedisOptions } from './connections/client.ts'
 export { type CommandStats, commandStats, parseInfo } from './connections/redis-info.ts'
 export { parseRedisUrl, type RedisAddress, redisAddress } from './connections/redis-url.ts'
 export type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
-export type { DataLimits, SwappedField } from './data/data-fields.ts'
+export type { DataLimits } from './data/data-fields.ts'
 export {
   type BatchTrace,
   batchChannel,
@@ -54,13 +26,7 @@ export {
 } from './diagnostics.ts'
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
-export {
-  articleKeys,
-  type Keys,
-  partitionedKeys,
-  prefixedKeys,
-  type SessionsPart,
-} from './keys.ts'
+export { articleKeys, type Keys, prefixedKeys, type SessionsPart } from './keys.ts'
 export type {
   Command,
   CommandList,
@@ -71,21 +37,14 @@ export type {
   Update,
   ViewedItem,
 } from './operations.ts'
-export type { OnArrival, Outcome } from './outcomes.ts'
+export type { Outcome } from './outcomes.ts'
 export type { Janitor } from './retention/janitor.ts'
 export type { JanitorOptions } from './retention/janitor-options.ts'
 export { batching } from './sending/batching.ts'
 export type { NodeState } from './sending/nodes.ts'
-export type { NodeResult, PoolState } from './sending/runner.ts'
-export type {
-  NodeSender,
-  ScanPosition,
-  ScanRequest,
-  ScanStep,
-  Sender,
-} from './sending/sender.ts'
-export { type StrategyName, strategyNames } from './sending/strategies.ts'
-export type { StrategyOptions } from './sending/strategy-options.ts'
+export type { NodeResult } from './sending/runner.ts'
+export type { Connections, NodeSender, Sender, Topology } from './sending/sender.ts'
+export { type StrategyName, type StrategyOptions, strategyNames } from './sending/strategies.ts'
 export type { Attempts } from './sessions/attempts.ts'
 export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
 export type { ExportedSession, UserExport, WalkOptions } from './sessions/user-records.ts'
@@ -100,6 +59,7 @@ export type {
   NewSession,
   RecentSession,
   SessionStore,
+  StoreInfo,
   UserSession,
   UserSessionPage,
 } from './store-types.ts'

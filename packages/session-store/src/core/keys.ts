@@ -46,7 +46,7 @@ export interface Keys {
   sessionsOf(key: string): string | undefined
 }
 
-const sameInAllLayouts = {
+export const sameInAllLayouts = {
   attempts: (subject: string, window: number) => `limit:${subject}:${window}`,
   sessions: (user: string) => `sessions:${user}`,
   sessionsPattern: () => 'sessions:?*',
@@ -92,79 +92,6 @@ export const isExternal = (id: string): boolean => id.startsWith(EXTERNAL)
 
 /** The keys that belong to one session and are removed with it. */
 export const recordsOf = (keys: Keys, id: string): string[] => [keys.viewed(id), keys.data(id)]
-
-const MAX_PARTITIONS = 16_384 // the slots of a cluster
-
-/**
- * Key names for Redis Cluster. Sessions and item counts are spread over `partitions`. The keys of one partition
- * share a hash tag, so that they are on one node. All processes must use the same number, and it cannot change
- * while there is data.
- *
- * @param partitions 1 to 16,384. Default 64; docs/scaling.md explains when to use more.
- * @throws TypeError for any other number.
- */
-export function partitionedKeys(partitions = 64): Keys {
-  if (!Number.isInteger(partitions) || partitions < 1 || partitions > MAX_PARTITIONS) {
-    throw new TypeError(`partitions must be a whole number from 1 to ${MAX_PARTITIONS}`)
-  }
-  const tags = Array.from({ length: partitions }, (_, index) => `{${index}}`)
-  const tagOf = (name: string) => tags[fnv1a(name) % partitions] as string
-  const parts = tags.map((tag) => ({ login: `login:${tag}`, recent: `recent:${tag}` }))
-  const allPopular = tags.map((tag) => `viewed:${tag}`)
-  const viewed = (id: string) => `viewed:${tagOf(id)}:${id}`
-  const data = (id: string) => `data:${tagOf(id)}:${id}`
-  const idIn = (key: string, keyOf: (id: string) => string) => {
-    const id = /^\w+:\{\d+\}:(.+)$/s.exec(key)?.[1]
-    return id !== undefined && keyOf(id) === key ? id : undefined
-  }
-  return {
-    login: (id) => `login:${tagOf(id)}`,
-    recent: (id) => `recent:${tagOf(id)}`,
-    viewed,
-    data,
-    ended: (id) => `ended:${tagOf(id)}:${id}`,
-    popular: (item) => `viewed:${tagOf(item)}`,
-    once: (item, hash) => `once:${tagOf(item)}:${hash}`,
-    ...sameInAllLayouts,
-    janitor: () => 'janitor:lock',
-    janitorTasks: () => 'janitor:tasks',
-    parts: () => parts,
-    allPopular: () => allPopular,
-    viewedPattern: () => 'viewed:{*}:?*',
-    viewedBy: (key) => idIn(key, viewed),
-    dataPattern: () => 'data:{*}:?*',
-    dataOf: (key) => idIn(key, data),
-  }
-}
-
-/** Additional keys during a migration. */
-interface MigrationKeys {
-  /** Hash in the source: session id → its records, while the session is in neither store. */
-  moving(id: string): string
-  /** Hash in the target: ids of the sessions that have arrived. An empty field: the migration is finished. */
-  moved(id: string): string
-  /** Hash in the target: item → views already copied from the source. An empty field: finished. */
-  ledger(item: string): string
-  allMoving(): readonly string[]
-  allMoved(): readonly string[]
-  allLedgers(): readonly string[]
-}
-
-/** Each key is in the slot of its sessions or item counts. */
-export function migrationKeys(keys: Keys): MigrationKeys {
-  const moving = (login: string) => `${login}:moving`
-  const moved = (login: string) => `${login}:moved`
-  const ledger = (popular: string) => `${popular}:ledger` // no session has the id `ledger`
-  const logins = keys.parts().map(({ login }) => login)
-  return {
-    moving: (id) => moving(keys.login(id)),
-    moved: (id) => moved(keys.login(id)),
-    ledger: (item) => ledger(keys.popular(item)),
-    allMoving: () => logins.map(moving),
-    allMoved: () => logins.map(moved),
-    allLedgers: () => keys.allPopular().map(ledger),
-  }
-}
 
 /** Escapes a text for `SCAN MATCH`, so that it matches only itself. */
 export const escapedPattern = (text: string): string => text.replace(/[*?[\]\\]/g, '\\$&')
@@ -214,13 +141,4 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
     sessionsPattern: () => pattern + keys.sessionsPattern(),
     sessionsOf: (key) => unprefixed(key, (name) => keys.sessionsOf(name)),
   }
-}
-
-/** The hash FNV-1a over UTF-16 units: cheap, and stable across processes and releases. */
-function fnv1a(name: string): number {
-  let value = 0x811c9dc5
-  for (let index = 0; index < name.length; index++) {
-    value = Math.imul(value ^ name.charCodeAt(index), 0x01000193)
-  }
-  return value >>> 0
 }

@@ -26,8 +26,6 @@ export interface CommandList {
    * to HSET, ZADD and ZREMRANGEBYRANK, so `read` must ignore these. Default false.
    */
   readonly mergeable?: boolean
-  /** The servers that have the keys (`Sender.serversOf`). Set by the store if the sender has several. */
-  readonly servers?: readonly string[]
   /** Set by the store while `onetrip:update` has subscribers. */
   readonly trace?: UpdateTrace
 }

@@ -5,12 +5,6 @@ import type { Command, Reply, Update } from './operations.ts'
 /** The result of one command: Redis's reply, or an error. */
 export type Outcome = Reply | Error
 
-/**
- * Called with the outcomes so far, each time that one of several servers has replied. The outcomes are in the
- * order of the commands; undefined stands for a missing one.
- */
-export type OnArrival = (outcomes: readonly (Outcome | undefined)[]) => void
-
 /** Whether Redis replied with an error. Any other error means that the reply was lost. */
 export const isRefusal = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && outcome.name === 'ReplyError'

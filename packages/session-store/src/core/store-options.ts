@@ -4,15 +4,14 @@ import type { Keys } from './keys.ts'
 import type { NamesOf } from './option-names.ts'
 import type { JanitorOptions } from './retention/janitor-options.ts'
 import type { Sender } from './sending/sender.ts'
-import type { StrategyName } from './sending/strategies.ts'
-import type { StrategyOptions } from './sending/strategy-options.ts'
+import type { StrategyName, StrategyOptions } from './sending/strategies.ts'
 import type { TokensOptions } from './tokens/tokens.ts'
 
-/** Set exactly one of `url`, `sentinel`, `cluster`, `client` and `sender`. */
+/** Set exactly one of `url`, `client` and `sender`. */
 export interface SessionStoreOptions extends StrategyOptions {
   /** How updates are sent. Not with `sender`. Default `batch`. */
   strategy?: StrategyName
-  /** A custom sender, such as `batching(nodeRedisSender(client))`. The store closes it. */
+  /** A sender, such as `clusterSender`, `sentinelSender` or `nodeRedisSender(client)`. The store closes it. */
   sender?: Sender
   /**
    * Maximum number of updates in flight; more are rejected. On a cluster, the limit applies to each node, so that
@@ -25,7 +24,7 @@ export interface SessionStoreOptions extends StrategyOptions {
    * function that issues or takes a token then throws a `TypeError`.
    */
   tokens: TokensOptions | false
-  /** Key names. Default `articleKeys`; with `cluster` `partitionedKeys()`, which a cluster needs. */
+  /** Key names. Default `articleKeys`. A cluster needs `partitionedKeys()`. */
   keys?: Keys
   /**
    * Prefix of all keys, including the janitor's, so that several applications or tenants can share a Redis
@@ -86,8 +85,6 @@ export interface PageOptions {
 export const storeOptionNames: NamesOf<SessionStoreOptions> = {
   url: true,
   tls: true,
-  sentinel: true,
-  cluster: true,
   client: true,
   poolSize: true,
   deadlineMs: true,

@@ -4,7 +4,7 @@ import type { PopularItem, RecordedView, Session, Update, ViewedItem } from './o
 import type { Janitor } from './retention/janitor.ts'
 import type { JanitorOptions } from './retention/janitor-options.ts'
 import type { NodeState } from './sending/nodes.ts'
-import type { NodeResult, PoolState } from './sending/runner.ts'
+import type { NodeResult } from './sending/runner.ts'
 import type { Attempts } from './sessions/attempts.ts'
 import type { UserExport, WalkOptions } from './sessions/user-records.ts'
 import type { ListedSession } from './sessions/user-session-lists.ts'
@@ -15,6 +15,19 @@ export interface NewSession {
   token: string
   /** When the token expires, in milliseconds since 1970. The session may end earlier. */
   expiresAt: number
+}
+
+export interface StoreInfo {
+  /** The name of the strategy, or of the sender passed as `sender`. */
+  strategy: string
+  /** How commands are sent: `frame`, `pipeline`, `one by one` … */
+  sender: string
+  /** Connections, up or not; 0 with `naive`, which has none between two operations. */
+  connections: number
+  /** Connections that are up. */
+  ready: number
+  /** Operations that are waiting for replies. */
+  inFlight: number
 }
 
 export interface RecentSession {
@@ -45,12 +58,8 @@ export interface UserSessionPage {
  * The functions below document only further errors.
  */
 export interface SessionStore {
-  /** The name of the strategy, or of a custom sender. */
-  readonly strategy: string
-  /** How commands are sent: `frame`, `pipeline`, `one by one` … */
-  readonly sender: string
-  /** State of the connection pool; undefined if there is none, as with `naive`. */
-  readonly pool: PoolState | undefined
+  /** How operations are sent, and the state of the connections. */
+  readonly info: StoreInfo
 
   /** Sessions whose ids other software creates: for adapters such as that of express-session. */
   readonly external: ExternalSessions

@@ -1,10 +1,8 @@
 import { externalSessions } from '../adapters/external-sessions.ts'
-import { checkSlots, isClustered } from '../cluster/nodes.ts'
 import { warnOfEviction } from './connections/eviction.ts'
 import { withDataIf } from './data/data.ts'
 import { dataRules } from './data/data-fields.ts'
 import { dataFunctions, sessionData } from './data/session-data.ts'
-import { publishWarning } from './diagnostics.ts'
 import { idempotent, requireSession } from './errors.ts'
 import {
   checkBoolean,
@@ -19,18 +17,16 @@ import {
   MAX_TIMEOUT_MS,
 } from './input.ts'
 import { checkKeyTypes } from './key-types.ts'
-import { articleKeys, partitionedKeys, prefixedKeys } from './keys.ts'
+import { articleKeys, prefixedKeys } from './keys.ts'
 import * as updates from './operations.ts'
 import { checkOptionNames } from './option-names.ts'
-import { readOutcomes } from './outcomes.ts'
 import { checkPartitionsAtStart } from './partitions.ts'
 import { checkRange } from './range.ts'
 import { createJanitor, type Janitor } from './retention/janitor.ts'
 import { type JanitorOptions, ownJanitor } from './retention/janitor-options.ts'
-import { pingNodes, untilServed } from './sending/nodes.ts'
+import { pingNodes, runOnEach, untilServed } from './sending/nodes.ts'
 import { createRunner } from './sending/runner.ts'
-import { chooseSender } from './sending/strategies.ts'
-import { DEFAULT_DEADLINE_MS } from './sending/strategy-options.ts'
+import { chooseSender, DEFAULT_DEADLINE_MS } from './sending/strategies.ts'
 import { countAttempts } from './sessions/attempts.ts'
 import { cursorOf } from './sessions/cursor.ts'
 import { guestOf, loginFromGuest } from './sessions/guests.ts'
@@ -58,7 +54,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const {
     maxInFlight = 1_000,
     deadlineMs = DEFAULT_DEADLINE_MS,
-    keys: layout = options.cluster ? partitionedKeys() : articleKeys,
+    keys: layout = articleKeys,
   } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { min: 1, integer: true })
   checkRange('idleSeconds', idleSeconds, { min: 0.001 })
@@ -68,11 +64,11 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const rules = dataRules(options.dataLimits)
   const tokens = createTokens(options.tokens)
   const now = tokensOptions?.clock ?? Date.now
-  const { name, sender, warning } = chooseSender(options)
+  const sender = chooseSender(options)
   const runner = createRunner(sender, { deadlineMs, maxInFlight })
   const { run } = runner
   const context = { runner, keys, now, idleSeconds }
-  const clustered = isClustered(options)
+  const { topology } = sender
   const activeJanitors = new Set<Janitor>()
   const janitor = (janitorOptions: JanitorOptions = {}): Janitor =>
     createJanitor(
@@ -120,7 +116,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
   const records = userRecords({ ...context, endListed: lists.endAll })
   try {
-    checkSlots(options, keys)
+    topology?.checkKeys(keys)
     const own = ownJanitor(options.janitor, context)
     if (own !== undefined) janitor(own).start()
   } catch (error) {
@@ -128,28 +124,27 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     if (sender !== options.sender) void sender.close()
     throw error
   }
-  if (warning) publishWarning(warning)
 
   return {
     ...dataFunctions({ ...context, tokens, rules: rules.tokens }),
     ...viewFunctions({
       ...context,
       tokens,
-      sameServer: !clustered && keys.parts().length === 1,
+      sameServer: !topology && keys.parts().length === 1,
     }),
     exportUser: multiStep(records.exportUser),
     eraseUser: multiStep(records.eraseUser),
 
-    strategy: name,
-    sender: sender.name,
+    get info() {
+      const { connections = 0, ready = 0 } = sender.connections?.() ?? {}
+      const { strategy = options.sender?.name ?? 'batch' } = options
+      return { strategy, sender: sender.name, connections, ready, inFlight: runner.inFlight }
+    },
+
     external: externalSessions({
       ...context,
       byId: sessionData({ ...context, rules: rules.external }),
     }),
-
-    get pool() {
-      return runner.state()
-    },
 
     async run(update) {
       checkUpdate(update)
@@ -261,25 +256,21 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async ready(timeoutMs = 10_000, { readOnly = false } = {}) {
       checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
       checkBoolean('readOnly', readOnly)
-      const until = performance.now() + timeoutMs
-      await runner.ready(timeoutMs)
-      if (clustered) await untilServed(context, until)
+      await untilServed(context, timeoutMs)
       await checkKeyTypes(context)
-      const isPartitioned = clustered || keys.parts().length > 1
+      const isPartitioned = topology !== undefined || keys.parts().length > 1
       if (isPartitioned) await checkPartitionsAtStart(context, { readOnly })
       await warnOfEviction(runner)
     },
 
     async ping(timeoutMs = deadlineMs) {
       checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
-      return await pingNodes({ ...context, clustered }, timeoutMs)
+      return await pingNodes(context, timeoutMs)
     },
 
-    async runOnEach({ commands, read, ...update }) {
-      checkUpdate({ commands, read, readOnly: true })
-      return await runner.runOnEach(commands, (outcomes) =>
-        readOutcomes({ ...update, commands, read, readOnly: true }, outcomes),
-      )
+    async runOnEach(update) {
+      checkUpdate(update)
+      return await runOnEach(runner, { ...update, readOnly: true }, deadlineMs)
     },
 
     janitor,

@@ -170,18 +170,15 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   }
 
   return {
-    strategy: homeStore.strategy,
-    sender: homeStore.sender,
-    get pool() {
-      const { pool } = homeStore
-      const more = otherStore.pool
-      return pool && more
-        ? {
-            connections: pool.connections + more.connections,
-            ready: pool.ready + more.ready,
-            inFlight: pool.inFlight + more.inFlight,
-          }
-        : (pool ?? more)
+    get info() {
+      const { connections, ready, inFlight, ...home } = homeStore.info
+      const { info: other } = otherStore
+      return {
+        ...home,
+        connections: connections + other.connections,
+        ready: ready + other.ready,
+        inFlight: inFlight + other.inFlight,
+      }
     },
     get external(): never {
       throw new TypeError('bridgeStores does not support external sessions (store.external)')

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../core/errors.ts'
 import { checkNumber } from '../core/input.ts'
-import { type Keys, migrationKeys } from '../core/keys.ts'
+import type { Keys } from '../core/keys.ts'
 import type { Command, Reply, Update } from '../core/operations.ts'
 import { FINISHED } from '../core/retention/janitor-lock.ts'
 import { batches, walk } from '../core/sessions/walk.ts'
+import { migrationKeys } from './keys.ts'
 import { moveCounts } from './move-counts.ts'
 import { createMover, MAX_SESSIONS } from './mover.ts'
 import {

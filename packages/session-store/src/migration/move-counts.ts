@@ -1,6 +1,7 @@
-import { type Keys, migrationKeys } from '../core/keys.ts'
+import type { Keys } from '../core/keys.ts'
 import { type Command, memberScores, type Reply, type Update } from '../core/operations.ts'
 import { batches, walk } from '../core/sessions/walk.ts'
+import { migrationKeys } from './keys.ts'
 import type { MigrationSides } from './state.ts'
 
 /** The counts of items at one reading of the source. */

@@ -1,6 +1,7 @@
 import { hashEntries } from '../core/data/data.ts'
-import { type Keys, migrationKeys } from '../core/keys.ts'
+import type { Keys } from '../core/keys.ts'
 import { type Command, KEPT_VIEWS, type Reply, type Update } from '../core/operations.ts'
+import { migrationKeys } from './keys.ts'
 
 /** A session that has left the source. */
 export interface MovingSession {

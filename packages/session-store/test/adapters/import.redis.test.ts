@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { expressSessionStore } from '../../src/adapters/express-session.ts'
-import {
-  type ImportProgress,
-  importConnectRedis,
-  articleKeys as keys,
-} from '../../src/core/index.ts'
+import { type ImportProgress, importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
+import { articleKeys as keys } from '../../src/core/index.ts'
 import { evictOnly, retentionServer } from '../retention-fixture.ts'
 import { IDLE_SECONDS, make, migrationForEachTest } from './migration-fixture.ts'
 

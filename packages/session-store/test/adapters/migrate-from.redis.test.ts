@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { expressSessionStore } from '../../src/adapters/express-session.ts'
 import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
-import { importConnectRedis } from '../../src/core/index.ts'
+import { importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
 import { evictOnly, retentionServer } from '../retention-fixture.ts'
 import { warningsOfThisTest } from './fixture.ts'
 import { IDLE_SECONDS, make, migrationForEachTest } from './migration-fixture.ts'

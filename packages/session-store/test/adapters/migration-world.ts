@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
 import type { OldStore } from '../../src/adapters/session-store.ts'
-import { importConnectRedis, type SessionStore } from '../../src/core/index.ts'
+import type { SessionStore } from '../../src/core/index.ts'
 
 export type Fields = Record<string, unknown>
 

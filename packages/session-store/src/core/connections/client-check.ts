@@ -1,12 +1,11 @@
-import { safeClusterOptions } from '../../cluster/client.ts'
-import { type Client, isCluster, safeRedisOptions } from './client.ts'
-import { checkKind } from './client-kind.ts'
+import type { Redis } from 'ioredis'
+import { safeRedisOptions } from './client.ts'
 import { isOfIoredis5 } from './ioredis-version.ts'
 
 /** An option of ioredis that must keep its default in an injected client, and why. */
-type Unsupported = readonly [name: string, byDefault: unknown, why: string]
+export type Unsupported = readonly [name: string, byDefault: unknown, why: string]
 
-const unsupportedOptions: readonly Unsupported[] = [
+export const unsupportedOptions: readonly Unsupported[] = [
   ['commandTimeout', undefined, 'the store has its own deadline, deadlineMs'],
   ['reconnectOnError', null, 'it can resend a command'],
   ['stringNumbers', false, 'the store expects numbers, not strings'],
@@ -20,44 +19,54 @@ const readyCheckOption: Unsupported = [
   'without it, ioredis 5 treats a connection as ready too early, and may treat a lost one as ready forever',
 ]
 
-const unsupportedClusterOptions: readonly Unsupported[] = [
-  ['db', 0, 'a cluster has only database 0'],
-  ['enableAutoPipelining', false, 'it can resend a command when a slot moves'],
-  ['scaleReads', 'master', 'a replica may still have a session that has ended'],
-]
-
 /**
  * Rejects a client that could execute a write twice, or that has unsupported options.
  *
- * @throws TypeError naming the options to change.
+ * @throws TypeError that says what to pass instead, or which options to change.
  */
-export function checkClient(client: Client): void {
-  checkKind(client)
-  const actual: Record<string, unknown> = { ...client.options }
-  const ofNodes: Record<string, unknown> = {
-    ...(isCluster(client) && client.options.redisOptions),
-  }
-  const unsupported = [
-    ...unsupportedOptions,
-    ...(isCluster(client) ? unsupportedClusterOptions : []),
-    ...(!isCluster(client) && isOfIoredis5(actual) ? [readyCheckOption] : []),
-  ].filter(([name, byDefault]) =>
-    [actual[name], ofNodes[name]].some((value) => (value ?? byDefault) !== byDefault),
-  )
-  if (unsupported.length > 0) {
-    const list = unsupported.map(([name, , why]) => `${name} (${why})`)
+export function checkClient(client: Redis): void {
+  // Other libraries have the same methods, but behave differently. This option exists since ioredis 5.10.
+  const options = (client as Partial<Redis> | undefined)?.options
+  const isKnown = typeof options === 'object' && 'blockingTimeoutGrace' in options
+  if (!isKnown || typeof client.call !== 'function' || 'isPipeline' in client) {
     throw new TypeError(
-      `this ioredis client has options that are not supported: ${list.join('; ')}`,
+      'client must be a client of ioredis 5 (from 5.11) or 6: for a client of node-redis, set sender: nodeRedisSender(client); for a Cluster, sender: clusterSender({ client })',
     )
   }
-  const wanted = isCluster(client) ? safeClusterOptions : safeRedisOptions
-  const wrong = Object.entries(wanted)
-    .filter(([name, value]) => typeof value !== 'object' && actual[name] !== value)
-    .map(([name, value]) => `${name}: ${value}`)
+  const ofVersion = isOfIoredis5(options) ? [readyCheckOption] : []
+  checkClientOptions('safeRedisOptions', safeRedisOptions, {
+    given: [options],
+    unsupported: [...unsupportedOptions, ...ofVersion],
+  })
+}
+
+/**
+ * @param preset The name of `safe`, the options that the client must have.
+ * @param given The client's options, and those of its nodes.
+ * @throws TypeError naming the options to change.
+ */
+export function checkClientOptions(
+  preset: string,
+  safe: object,
+  { given, unsupported }: { given: readonly object[]; unsupported: readonly Unsupported[] },
+): void {
+  const valuesOf = (name: string) => given.map((options) => Reflect.get(options, name))
+  const wrong = unsupported
+    .filter(([name, byDefault]) =>
+      valuesOf(name).some((value) => (value ?? byDefault) !== byDefault),
+    )
+    .map(([name, , why]) => `${name} (${why})`)
   if (wrong.length > 0) {
-    const preset = isCluster(client) ? 'safeClusterOptions' : 'safeRedisOptions'
     throw new TypeError(
-      `this ioredis client could send a write twice or late; set ${wrong.join(', ')} (see ${preset})`,
+      `this ioredis client has options that are not supported: ${wrong.join('; ')}`,
+    )
+  }
+  const missing = Object.entries(safe)
+    .filter(([name, value]) => typeof value !== 'object' && valuesOf(name)[0] !== value)
+    .map(([name, value]) => `${name}: ${value}`)
+  if (missing.length > 0) {
+    throw new TypeError(
+      `this ioredis client could send a write twice or late; set ${missing.join(', ')} (see ${preset})`,
     )
   }
 }

@@ -1,18 +1,50 @@
-import { type RedisOptions as AllOptions, type Cluster, Redis } from 'ioredis'
-import { type ServerLocation, serverOptions } from '../../cluster/location.ts'
+import type { ConnectionOptions } from 'node:tls'
+import { type RedisOptions as AllOptions, Redis } from 'ioredis'
 import { MAX_TIMEOUT_MS } from '../input.ts'
 import { isRefusal } from '../outcomes.ts'
 import { checkRange } from '../range.ts'
 import { DEADLINES_UNTIL_STALLED, limitHandshake } from './handshake.ts'
-import { isIoredis5, isOfIoredis5 } from './ioredis-version.ts'
+import { isOfIoredis5 } from './ioredis-version.ts'
+import { redisAddress } from './redis-url.ts'
 
 // The mapping of RESP3 replies is a type parameter of ioredis's client; the store uses RESP2.
-type RedisOptions = Omit<AllOptions, 'replyMapping'>
+export type RedisOptions = Omit<AllOptions, 'replyMapping'>
 
-/** One connection, or the connections to the nodes of a cluster. */
-export type Client = Redis | Cluster
+/** The location of one server. */
+export interface ServerLocation {
+  /**
+   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with optional user
+   * name and password (`parseRedisUrl`). If Redis refuses the database, `ready` rejects; the store never falls
+   * back to another database.
+   */
+  url?: string | undefined
+  /**
+   * TLS options for a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and all other
+   * options of Node's `tls.connect`. Default: Node's certificate authorities, and the host of the URL as the
+   * name in the certificate and for SNI.
+   */
+  tls?: ConnectionOptions | undefined
+}
 
-export const isCluster = (client: Client): client is Cluster => client.isCluster
+/** Opens connections to one server. */
+export interface Server {
+  /** `host:port`, the path of a Unix socket, or the name of a primary. */
+  readonly name: string
+  /** A connection of a pool, which reconnects. Connects when you call `connect()`. */
+  shared(connectTimeoutMs: number): Redis
+  /** A connection for one operation. It never resends or retries. */
+  short(connectTimeoutMs: number): Redis
+}
+
+/** @throws TypeError if the location is invalid. */
+export function serverAt({ url = '', tls }: ServerLocation): Server {
+  const { options } = redisAddress(url, tls)
+  return {
+    name: options.path ?? `${options.host}:${options.port}`,
+    shared: (connectTimeoutMs) => sharedConnection(options, connectTimeoutMs),
+    short: (connectTimeoutMs) => shortConnection(options, connectTimeoutMs),
+  }
+}
 
 /**
  * Options of ioredis with which commands are never resent or queued, and never hang. With ioredis's defaults, a
@@ -30,9 +62,9 @@ export const retryDelayMs = (attempt: number) =>
   (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
 
 /**
- * Creates a client that stays connected and reconnects: to a URL, or to the current primary that the sentinels
- * report. Connects when you call `connect()`. Closes a connection, and opens a new one, if Redis has not replied to
- * the commands at connecting (such as AUTH and SELECT) after five times `connectTimeoutMs`.
+ * Creates a client that stays connected and reconnects. Connects when you call `connect()`. Closes a connection, and
+ * opens a new one, if Redis has not replied to the commands at connecting (such as AUTH and SELECT) after five times
+ * `connectTimeoutMs`.
  *
  * @throws TypeError if the location is invalid or the timeout is not between 1 ms and a day.
  */
@@ -40,80 +72,44 @@ export function longLivedConnection(
   server: string | ServerLocation,
   connectTimeoutMs: number,
 ): Redis {
+  return longLived(
+    serverAt(typeof server === 'string' ? { url: server } : server),
+    connectTimeoutMs,
+  )
+}
+
+export function longLived(server: Server, connectTimeoutMs: number): Redis {
   checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
-  const redis = redisAt(typeof server === 'string' ? { url: server } : server, connectTimeoutMs)
+  const redis = server.shared(connectTimeoutMs)
   limitHandshake(redis, DEADLINES_UNTIL_STALLED * connectTimeoutMs)
   return redis
 }
 
-/** As `longLivedConnection`, for the pool, which limits the handshakes of all its clients. */
-export function redisAt(server: ServerLocation, connectTimeoutMs: number): Redis {
-  const redis = new Redis({
-    ...serverOptions(server),
-    ...safeRedisOptions,
-    protocol: 2, // the store's commands have no replies of types that RESP3 adds
-    lazyConnect: true,
-    connectTimeout: connectTimeoutMs,
-    connectionName: 'onetrip',
-    retryStrategy: retryDelayMs,
-    // With sentinels: a primary that is cut off from them does not report a failover; the sentinels do.
-    failoverDetector: true,
-    sentinelCommandTimeout: connectTimeoutMs,
-    sentinelRetryStrategy: retryDelayMs,
-    sentinelReconnectStrategy: retryDelayMs,
-  } satisfies RedisOptions)
-  redis.on('connect', () => watchDetector(redis))
-  return requireDatabase(redis)
-}
+/** `Server.shared` with these options of ioredis. */
+export const sharedConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
+  requireDatabase(
+    new Redis({
+      ...server,
+      ...safeRedisOptions,
+      protocol: 2, // the store's commands have no replies of types that RESP3 adds
+      lazyConnect: true,
+      connectTimeout: connectTimeoutMs,
+      connectionName: 'onetrip',
+      retryStrategy: retryDelayMs,
+    }),
+  )
 
-/**
- * Keeps the failover detector subscribed. ioredis would print the errors of its private connections, and a
- * resubscription without a reply would be an unhandled rejection.
- */
-function watchDetector(redis: Redis): void {
-  const { failoverDetector } = Reflect.get(redis, 'connector') as {
-    failoverDetector?: { sentinels: readonly { client: Redis }[] } | null
-  }
-  for (const { client } of failoverDetector?.sentinels ?? []) {
-    client.on('error', () => {})
-    client.options.autoResubscribe = false
-    client.on('ready', () => {
-      const { stream } = client
-      client.subscribe('+switch-master').catch(() => stream.destroy()) // then it connects again
-    })
-  }
-}
-
-/** With these options ioredis sends no HELLO, CLIENT SETINFO or INFO when it connects. */
-export const minimalHandshake = {
-  protocol: 2,
-  disableClientInfo: true,
-  enableReadyCheck: false,
-} as const
-
-/**
- * Creates a client for one update. It never resends or retries.
- *
- * @param lean True: `minimalHandshake`. False: the handshake of ioredis's defaults.
- */
-export function shortConnection(
-  server: ReturnType<typeof serverOptions>,
-  connectTimeoutMs: number,
-  lean: boolean,
-): Redis {
-  const options: RedisOptions = {
-    ...server,
-    ...safeRedisOptions,
-    // With these options ioredis 5 does not wait for SELECT, so they are not used with a database.
-    ...(lean && !(isIoredis5 && 'db' in server) && minimalHandshake),
-    lazyConnect: true,
-    connectTimeout: connectTimeoutMs,
-    retryStrategy: null,
-    sentinelCommandTimeout: connectTimeoutMs,
-    sentinelRetryStrategy: () => null,
-  }
-  return requireDatabase(new Redis(options))
-}
+/** `Server.short` with these options of ioredis, and otherwise its defaults. */
+export const shortConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
+  requireDatabase(
+    new Redis({
+      ...server,
+      ...safeRedisOptions,
+      lazyConnect: true,
+      connectTimeout: connectTimeoutMs,
+      retryStrategy: null,
+    }),
+  )
 
 /**
  * Makes a client of our own close a connection whose SELECT fails during the handshake. ioredis only emits an

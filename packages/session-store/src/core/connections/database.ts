@@ -19,13 +19,8 @@ export interface DatabaseCheck {
  * the database.
  *
  * @param stalledAfterMs A connection that has not replied for so long is closed.
- * @param onResult Called after each SELECT.
  */
-export function checkDatabase(
-  redis: Redis,
-  stalledAfterMs: number,
-  onResult: () => void,
-): DatabaseCheck {
+export function checkDatabase(redis: Redis, stalledAfterMs: number): DatabaseCheck {
   let isSelected = needsNoSelect(redis)
   let refusal: Error | undefined
   let current = 0
@@ -46,7 +41,6 @@ export function checkDatabase(
     isSelected = error === undefined
     refusal = error
     if (error) next = setTimeout(select, retryDelayMs(refusals), check, refusals + 1)
-    onResult()
   }
 
   function stop(): void {

@@ -1,18 +1,24 @@
 import { publishWarning } from '../diagnostics.ts'
-import type { Outcome } from '../outcomes.ts'
+import type { Update } from '../operations.ts'
+import { runOnEach } from '../sending/nodes.ts'
 import type { Runner } from '../sending/runner.ts'
 import { parseInfo } from './redis-info.ts'
 
 /** Short, because a mere warning must not delay the start. */
 const MAX_WAIT_MS = 1_000
 
+const readInfo: Update<ReadonlyMap<string, string>> = {
+  commands: [['INFO', 'memory']],
+  readOnly: true,
+  read: ([reply]) => parseInfo(String(reply)),
+}
+
 /**
  * Warns if Redis, or a node of a cluster, may evict keys. Does nothing if INFO is not allowed or lacks the
  * policy.
  */
 export async function warnOfEviction(runner: Runner): Promise<void> {
-  const read = ([reply]: readonly Outcome[]) => parseInfo(typeof reply === 'string' ? reply : '')
-  const nodes = await runner.runOnEach([['INFO', 'memory']], read, MAX_WAIT_MS).catch(() => [])
+  const nodes = await runOnEach(runner, readInfo, MAX_WAIT_MS).catch(() => [])
   const policy = nodes
     .map(({ result }) => evictionPolicy(result))
     .find((found) => found !== undefined)

@@ -1,7 +1,6 @@
 import { publishWarning } from '../diagnostics.ts'
 import { isExternal, type SessionsPart } from '../keys.ts'
-import { usersOf } from '../operations.ts'
-import type { ScanPosition } from '../sending/sender.ts'
+import { type Update, usersOf } from '../operations.ts'
 import { batches, walk } from '../sessions/walk.ts'
 import { issuedAt } from '../tokens/tokens.ts'
 import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
@@ -152,17 +151,36 @@ async function unlist(
   return stale.length
 }
 
+/** All keys that match, on all nodes, in batches. May return a key twice, and may miss one whose slot moves. */
 async function* scan(
   { runner, batchSize }: RetentionContext,
   match: string,
 ): AsyncGenerator<readonly string[]> {
-  let from: ScanPosition | undefined
-  do {
-    const step = await runner.scan({ match, count: batchSize }, from)
-    yield step.keys
-    from = step.next
-  } while (from !== undefined)
+  for (const { name } of await runner.nodes()) {
+    let cursor = '0'
+    do {
+      const nodes = await runner.nodes()
+      const node = nodes.length === 1 ? nodes[0] : nodes.find((other) => other.name === name)
+      if (!node) break // it has left the cluster
+      const step = await runner.runOn(node, scanKeys(cursor, match, batchSize))
+      yield step.keys
+      cursor = step.next
+    } while (cursor !== '0')
+  }
 }
+
+const scanKeys = (
+  cursor: string,
+  match: string,
+  count: number,
+): Update<{ next: string; keys: readonly string[] }> => ({
+  commands: [['SCAN', cursor, 'MATCH', match, 'COUNT', count]],
+  readOnly: true,
+  read([reply]) {
+    const [next, keys] = reply as readonly [string, readonly string[]]
+    return { next, keys }
+  },
+})
 
 /** The ids that the store created, and external ids; with `settledOnly`, only created ids whose login is settled. */
 function sweepable(

@@ -1,77 +1,72 @@
 import { BatchTrace, batchChannel } from '../diagnostics.ts'
 import type { CommandList } from '../operations.ts'
-import type { OnArrival, Outcome } from '../outcomes.ts'
+import type { Outcome } from '../outcomes.ts'
 import { merge } from './merge.ts'
 import type { Sender } from './sender.ts'
 
 /** 8 to 32 were equally fast; with 64, Redis and this process took turns waiting (2026-11-21). */
-const MAX_UPDATES = 16
+const MAX_OPERATIONS = 16
 
-/** The operation of one caller. */
-interface Waiting {
+/** The operation of one caller, which waits for its outcomes. */
+export interface Waiting {
   readonly list: CommandList
   resolve(outcomes: readonly Outcome[]): void
   reject(error: unknown): void
 }
 
 /**
- * Batches the updates of all callers of one event-loop turn: merges them into variadic commands where that is
+ * Batches the operations of all callers of one event-loop turn: merges them into variadic commands where that is
  * equivalent, and sends them together with `sender`.
  *
- * @param maxUpdates Maximum number of updates in a batch. Default 16.
+ * @param maxOperations Maximum number of operations in a batch. Default 16.
+ * @throws TypeError for a sender to several servers: operations would wait for servers that they do not use.
  */
-export function batching(sender: Sender, maxUpdates = MAX_UPDATES): Sender {
+export function batching(sender: Sender, maxOperations = MAX_OPERATIONS): Sender {
+  if (sender.topology)
+    throw new TypeError('batching is for one server; clusterSender batches itself')
+  return {
+    ...sender,
+    close: () => sender.close(),
+    ...(sender.connections && { connections: () => sender.connections?.() ?? NONE }),
+    send: collecting((waiting) => void sendTogether(sender, waiting), maxOperations),
+  }
+}
+
+const NONE = { connections: 0, ready: 0 }
+
+/** Returns a function `send` that collects the operations of one event-loop turn, at most `max`, for `flush`. */
+export function collecting(
+  flush: (waiting: readonly Waiting[]) => void,
+  max = MAX_OPERATIONS,
+): Sender['send'] {
   let queue: Waiting[] = []
   let scheduled: NodeJS.Immediate | undefined
 
-  function flush(): void {
+  function flushNow(): void {
     clearImmediate(scheduled)
     scheduled = undefined
     const waiting = queue
     queue = []
-    void sendTogether(sender, sender.prepare ? waiting.filter(isPrepared) : waiting)
+    flush(waiting)
   }
 
-  /** Whether the connections that the operation needs are up. If not, enqueues it again once they are. */
-  function isPrepared({ list, resolve, reject }: Waiting): boolean {
-    const ready = sender.prepare?.(list.servers ?? sender.serversOf?.(list.commands) ?? [])
-    ready?.then(() => void send(list).then(resolve, reject), reject)
-    return ready === undefined
-  }
-
-  const send: Sender['send'] = (list) =>
+  return (list) =>
     new Promise((resolve, reject) => {
       queue.push({ list, resolve, reject })
-      if (queue.length >= maxUpdates) flush()
-      else scheduled ??= setImmediate(flush)
+      if (queue.length >= max) flushNow()
+      else scheduled ??= setImmediate(flushNow)
     })
-
-  return {
-    name: sender.name,
-    close: () => sender.close(),
-    ...(sender.state && { state: sender.state.bind(sender) }),
-    ...(sender.scan && { scan: sender.scan.bind(sender) }),
-    ...(sender.nodes && { nodes: sender.nodes.bind(sender) }),
-    ...(sender.ready && { ready: sender.ready.bind(sender) }),
-    ...(sender.serversOf && { serversOf: sender.serversOf.bind(sender) }),
-    ...(sender.prepare && { prepare: sender.prepare.bind(sender) }),
-    send,
-  }
 }
 
-async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<void> {
-  if (waiting.length === 0) return
+/** Merges the operations, sends them, and gives each caller its outcomes. */
+export async function sendTogether(
+  sender: Pick<Sender, 'send'>,
+  waiting: readonly Waiting[],
+): Promise<void> {
   const lists = waiting.map(({ list }) => list)
   try {
-    const { commands, split, splitArrived } = merge(lists)
-    // On a cluster, an update is answered once its own nodes have replied.
-    const onArrival: OnArrival = (outcomes) =>
-      splitArrived(outcomes).forEach((own, index) => {
-        if (own) waiting[index]?.resolve(own)
-      })
-    const servers = lists.flatMap((list) => list.servers ?? [])
-    const merged = servers.length > 0 ? { commands, servers: [...new Set(servers)] } : { commands }
-    const send = async () => split(await sender.send(merged, onArrival))
+    const { commands, split } = merge(lists)
+    const send = async () => split(await sender.send({ commands }))
     const all = await (batchChannel.hasSubscribers ? traced(send, lists, commands.length) : send())
     all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
   } catch (error) {

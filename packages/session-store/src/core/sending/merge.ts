@@ -117,11 +117,6 @@ export interface Batch {
   readonly commands: readonly Command[]
   /** Returns the outcomes of each update's commands. */
   split(outcomes: readonly Outcome[]): Outcome[][]
-  /**
-   * Like `split`, while some outcomes are missing: undefined for each update that is incomplete, or that an
-   * earlier call has returned.
-   */
-  splitArrived(outcomes: readonly (Outcome | undefined)[]): (Outcome[] | undefined)[]
 }
 
 /**
@@ -169,24 +164,11 @@ export function merge(updates: readonly CommandList[]): Batch {
       all.push({ command: [...command], place, updates: [index] })
     })
   })
-  const returned = new Set<number>()
   return {
     commands: all.map(({ command, updates: members }) =>
       members.length > 1 ? (rules.get(command[0])?.variadic?.(command) ?? command) : command,
     ),
     split: (outcomes) => splitOutcomes(updates, all, withOmitted(outcomes, all.length)),
-    splitArrived(outcomes) {
-      const skipped = new Set(returned)
-      all.forEach(({ updates: members }, index) => {
-        if (outcomes[index] === undefined) for (const member of members) skipped.add(member)
-      })
-      const arrived = outcomes.map((outcome) => outcome ?? null)
-      return splitOutcomes(updates, all, arrived, skipped).map((own, index) => {
-        if (skipped.has(index)) return undefined
-        returned.add(index)
-        return own
-      })
-    },
   }
 }
 
@@ -194,7 +176,6 @@ function splitOutcomes(
   updates: readonly CommandList[],
   all: readonly Merged[],
   outcomes: readonly Outcome[],
-  skipped?: ReadonlySet<number>,
 ): Outcome[][] {
   const own = updates.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
   all.forEach((merged, index) => {
@@ -202,7 +183,7 @@ function splitOutcomes(
     const rule = rules.get(merged.command[0])
     merged.updates.forEach((update, part) => {
       const target = own[update]
-      if (!target || skipped?.has(update)) return
+      if (!target) return
       target[merged.place] =
         outcome instanceof Error || !rule || merged.updates.length === 1
           ? outcome

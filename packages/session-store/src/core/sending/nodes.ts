@@ -1,10 +1,35 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isRedirection } from '../../cluster/redirections.ts'
 import type { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
 import type { Update } from '../operations.ts'
-import { notSent, type Outcome, readOutcomes } from '../outcomes.ts'
-import { PING_INTERVAL_MS, type Runner } from './runner.ts'
+import { isNotSent, notSent } from '../outcomes.ts'
+import type { NodeResult, Runner } from './runner.ts'
+
+type NodeRunner = Pick<Runner, 'nodes' | 'runOn'>
+
+/**
+ * Runs a read-only update on each server that holds keys. A server that fails, or has not replied after
+ * `timeoutMs`, has an error instead of a result.
+ *
+ * @throws StoreError as `Runner.run`, if the servers are not known.
+ */
+export async function runOnEach<Result>(
+  runner: NodeRunner,
+  update: Update<Result>,
+  timeoutMs: number,
+): Promise<NodeResult<Result>[]> {
+  const until = performance.now() + timeoutMs
+  const nodes = await runner.nodes(timeoutMs)
+  const left = Math.max(1, until - performance.now())
+  return await Promise.all(
+    nodes.map((node) =>
+      runner.runOn(node, update, left).then(
+        (result) => ({ node: node.name, result }),
+        (error: StoreError) => ({ node: node.name, error }),
+      ),
+    ),
+  )
+}
 
 /** A server that holds keys. */
 export interface NodeState {
@@ -15,48 +40,54 @@ export interface NodeState {
 }
 
 /**
- * Reads a key on every server that holds keys. Unlike PING, this fails on a node whose cluster is down. A
- * redirection counts as success: the node serves its own keys.
+ * Reads a key on every server that holds keys. Unlike PING, this fails on a node whose cluster is down.
  *
- * @param clustered Whether Redis is a cluster; without one, a redirection counts as a failure.
  * @throws StoreError if no server serves its keys.
  */
 export async function pingNodes(
-  { runner, keys, clustered }: { runner: Runner; keys: Keys; clustered: boolean },
+  { runner, keys }: { runner: Runner; keys: Keys },
   timeoutMs: number,
 ): Promise<NodeState[]> {
-  const update: Update<void> = {
+  const readKey: Update<void> = {
     commands: [['HGET', keys.login('any'), 'any']],
     readOnly: true,
     read: () => undefined,
   }
-  const read = (outcomes: readonly Outcome[]) => {
-    if (!(clustered && isRedirection(outcomes[0]))) readOutcomes(update, outcomes)
-  }
-  const nodes = await runner.runOnEach(update.commands, read, timeoutMs)
+  const nodes = await runOnEach(runner, readKey, timeoutMs)
   const states = nodes.map(({ node, error }) => ({ node, ...(error && { error }) }))
   const [first] = states
   if (first?.error && states.every(({ error }) => error)) throw first.error
   return states
 }
 
+/** Pause between two checks of whether Redis is ready. */
+const PING_INTERVAL_MS = 20
+
 /**
- * Waits until a node of a cluster serves its keys. (A client also connects to a cluster that is down.)
+ * Waits until a server serves its keys. (A client also connects to a cluster that is down.)
  *
- * @param until The time limit, as returned by `performance.now()`.
- * @throws StoreError `ONETRIP_NOT_SENT` if no node does until then.
+ * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed.
  */
 export async function untilServed(
   context: { runner: Runner; keys: Keys },
-  until: number,
+  timeoutMs: number,
 ): Promise<void> {
+  const until = performance.now() + timeoutMs
   for (;;) {
     try {
-      await pingNodes({ ...context, clustered: true }, Math.max(1, until - performance.now()))
+      await pingNodes(context, Math.max(1, until - performance.now()))
       return
     } catch (error) {
-      if (performance.now() >= until) throw notSent('no node of the cluster serves its keys', error)
+      if (performance.now() >= until) throw await notReady(context.runner, error, timeoutMs)
     }
     await delay(PING_INTERVAL_MS)
   }
+}
+
+async function notReady(runner: Runner, error: unknown, timeoutMs: number): Promise<StoreError> {
+  const after = `after ${timeoutMs / 1000} s`
+  const cause = (await runner.sender.topology?.whyNotReady?.()) ?? (error as Error).cause ?? error
+  return isNotSent(error)
+    ? notSent(`no connection ${after}`, cause)
+    : notSent(`Redis did not serve its keys ${after}`, error)
 }

@@ -1,11 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { scanOne } from '../../cluster/scan.ts'
-import type { Connections } from '../connections/pool.ts'
 import { UpdateTrace, updateChannel } from '../diagnostics.ts'
 import type { StoreError } from '../errors.ts'
-import type { Command, CommandList, Update } from '../operations.ts'
+import type { CommandList, Update } from '../operations.ts'
 import {
-  isNotSent,
   lateReply,
   notSent,
   type Outcome,
@@ -13,12 +10,7 @@ import {
   readOutcomes,
   updateError,
 } from '../outcomes.ts'
-import type { ScanPosition, ScanRequest, ScanStep, Sender } from './sender.ts'
-
-export interface PoolState extends Connections {
-  /** Updates that are waiting for replies. */
-  inFlight: number
-}
+import type { NodeSender, Sender } from './sender.ts'
 
 /** The result or the error of one server that holds keys. */
 export type NodeResult<Result> = {
@@ -31,6 +23,9 @@ export type NodeResult<Result> = {
 
 /** Runs updates with a sender, and applies the deadline, the limit in flight and the table of errors. */
 export interface Runner {
+  readonly sender: Sender
+  /** Updates that are waiting for replies. */
+  readonly inFlight: number
   /**
    * Sends the update and reads its replies.
    *
@@ -38,29 +33,15 @@ export interface Runner {
    *   `ONETRIP_REFUSED`.
    */
   run<Result>(update: Update<Result>): Promise<Result>
+  /** The servers that hold keys. @throws StoreError as `run`, if they are not known. */
+  nodes(timeoutMs?: number): Promise<readonly NodeSender[]>
   /**
-   * Sends read-only commands to each server that holds keys. A server that fails, or has not replied after
-   * `timeoutMs` (default: the deadline), has an error instead of a result.
+   * Runs a read-only update on one server, without limit: health checks work while updates wait for it.
    *
-   * @throws StoreError as `run`, if the servers are not known.
-   */
-  runOnEach<Result>(
-    commands: readonly Command[],
-    read: (outcomes: readonly Outcome[]) => Result,
-    timeoutMs?: number,
-  ): Promise<NodeResult<Result>[]>
-  /**
-   * One step of SCAN over all nodes that hold keys. Starts at the beginning, or continues at `from`.
-   *
+   * @param timeoutMs Default: the deadline.
    * @throws StoreError as `run`.
    */
-  scan(request: ScanRequest, from: ScanPosition | undefined): Promise<ScanStep>
-  /**
-   * Resolves once Redis is ready.
-   *
-   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`.
-   */
-  ready(timeoutMs: number): Promise<void>
+  runOn<Result>(node: NodeSender, update: Update<Result>, timeoutMs?: number): Promise<Result>
   /**
    * Starts a call that may run several updates, so that `close` waits for it. Call `end` afterwards.
    *
@@ -70,8 +51,6 @@ export interface Runner {
   end(): void
   /** Waits for calls and updates in flight, at most for the deadline, then closes the sender. */
   close(): Promise<void>
-  /** State of the connection pool; undefined for a sender without one. */
-  state(): PoolState | undefined
 }
 
 interface RunnerLimits {
@@ -82,23 +61,17 @@ interface RunnerLimits {
 }
 
 interface AttemptOptions {
+  readOnly: boolean
   timeoutMs?: number | undefined
   /** The servers that are used, if the sender has several. Each has a limit of its own. */
   servers?: readonly string[] | undefined
 }
 
-/** No limit: health checks work while updates wait for a node. */
+/** No limit. */
 const NO_SERVERS: readonly string[] = []
 
-const PING: Update<void> = { commands: [['PING']], readOnly: true, read: () => undefined }
-/** Pause between two checks of whether Redis is ready. */
-export const PING_INTERVAL_MS = 100
-
-export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
-  const { deadlineMs, maxInFlight } = limits
-  const scan = sender.scan?.bind(sender)
-  const nodes = sender.nodes?.bind(sender)
-  const serversOf = sender.serversOf?.bind(sender)
+export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: RunnerLimits): Runner {
+  const { topology } = sender
   let inFlight = 0
   const inFlightByServer = new Map<string, number>()
   let calls = 0
@@ -107,15 +80,14 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   let onIdle: (() => void) | undefined
 
   function attempt<Sent, Result>(
-    readOnly: boolean,
     start: () => Promise<Sent>,
     read: (sent: Sent) => Result,
-    { timeoutMs = deadlineMs, servers }: AttemptOptions = {},
+    { readOnly, timeoutMs = deadlineMs, servers }: AttemptOptions,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(updateError(error, readOnly))
       if (closed) return fail(notSent('the store is closed'))
-      if (!serversOf && inFlight >= maxInFlight) return fail(overloaded(inFlight))
+      if (!servers && inFlight >= maxInFlight) return fail(overloaded(inFlight))
       const full = servers?.find((server) => inFlightTo(server) >= maxInFlight)
       if (full !== undefined) return fail(overloaded(maxInFlight, full))
       count(servers, 1)
@@ -156,15 +128,10 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   const inFlightTo = (server: string): number => inFlightByServer.get(server) ?? 0
 
   function send<Result>(update: Update<Result>, list: CommandList): Promise<Result> {
+    const { readOnly } = update
+    const servers = topology?.serversOf?.(list.commands)
     const read = (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes)
-    if (!serversOf) return attempt(update.readOnly, () => sender.send(list), read)
-    let servers: readonly string[]
-    try {
-      servers = serversOf(list.commands)
-    } catch (error) {
-      return Promise.reject(updateError(error, update.readOnly))
-    }
-    return attempt(update.readOnly, () => sender.send({ ...list, servers }), read, { servers })
+    return attempt(() => sender.send(list), read, { readOnly, servers })
   }
 
   function run<Result>(update: Update<Result>): Promise<Result> {
@@ -174,49 +141,17 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
     return updateChannel.tracePromise(() => send(update, { commands, mergeable, trace }), trace)
   }
 
-  async function runOnEach<Result>(
-    commands: readonly Command[],
-    read: (outcomes: readonly Outcome[]) => Result,
-    timeoutMs = deadlineMs,
-  ): Promise<NodeResult<Result>[]> {
-    const until = performance.now() + timeoutMs
-    const all = nodes ? await attempt(true, nodes, (nodes) => nodes, { timeoutMs }) : [sender]
-    const left = Math.max(1, until - performance.now())
-    return await Promise.all(
-      all.map((node) =>
-        attempt(true, () => node.send({ commands }), read, {
-          timeoutMs: left,
-          servers: serversOf && NO_SERVERS,
-        }).then(
-          (result) => ({ node: node.name, result }),
-          (error: StoreError) => ({ node: node.name, error }),
-        ),
-      ),
-    )
-  }
-
-  async function ping(timeoutMs: number): Promise<void> {
-    let reason: unknown
-    let isOver = false
-    const answered = async (): Promise<boolean> => {
-      while (!isOver) {
-        try {
-          await run(PING)
-          return true
-        } catch (error) {
-          reason = error
-        }
-        await delay(PING_INTERVAL_MS)
-      }
-      return false
+  async function nodes(timeoutMs = deadlineMs): Promise<readonly NodeSender[]> {
+    if (topology) {
+      const options = { readOnly: true, timeoutMs, servers: NO_SERVERS }
+      return await attempt(
+        () => topology.nodes(),
+        (nodes) => nodes,
+        options,
+      )
     }
-    const timer = new AbortController()
-    const late = delay(timeoutMs, false, { signal: timer.signal })
-    const isReady = await Promise.race([answered(), late])
-    isOver = true
-    timer.abort()
-    if (isReady) return
-    throw isNotSent(reason) ? reason : notSent(`no reply after ${timeoutMs / 1000} s`, reason)
+    const name = sender.connections?.().server ?? sender.name
+    return [{ name, send: (list) => sender.send(list) }]
   }
 
   function begin(): void {
@@ -253,24 +188,21 @@ export function createRunner(sender: Sender, limits: RunnerLimits): Runner {
   }
 
   return {
+    sender,
+    get inFlight() {
+      return inFlight
+    },
     run,
-    runOnEach,
-    scan: (request, from) =>
-      scan
-        ? attempt(
-            true,
-            () => scan(request, from),
-            (step) => step,
-          )
-        : run(scanOne(request, from)),
+    nodes,
+    runOn: (node, update, timeoutMs) =>
+      attempt(
+        () => node.send({ commands: update.commands }),
+        (outcomes) => readOutcomes(update, outcomes),
+        { readOnly: true, timeoutMs, servers: NO_SERVERS },
+      ),
     begin,
     end,
-    ready: (timeoutMs) => sender.ready?.(timeoutMs) ?? ping(timeoutMs),
     close: () => (closing ??= close()),
-    state: () => {
-      const state = sender.state?.()
-      return state && { ...state, inFlight }
-    },
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls'
-import { checkTls, hostOf, redisAddress } from '../core/connections/redis-url.ts'
+import { checkTls, hostOf } from '../core/connections/redis-url.ts'
 
 /** Credentials and TLS for the servers of a cluster, or for those that sentinels monitor. */
 interface Login {
@@ -26,39 +26,20 @@ export interface SentinelAddress extends Login {
   sentinelPassword?: string | undefined
 }
 
-/** The location of one server. Set exactly one of `url` and `sentinel`. */
-export interface ServerLocation {
-  /**
-   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with optional user
-   * name and password (`parseRedisUrl`). If Redis refuses the database, `ready` rejects; the store never falls
-   * back to another database.
-   */
-  url?: string | undefined
-  /**
-   * TLS options for a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and all other
-   * options of Node's `tls.connect`. Default: Node's certificate authorities, and the host of the URL as the
-   * name in the certificate and for SNI.
-   */
-  tls?: ConnectionOptions | undefined
-  /** Redis Sentinel: the current primary, database 0. */
-  sentinel?: SentinelAddress | undefined
-}
-
-/** ioredis's options for one server. @throws TypeError if the location is invalid. */
-export function serverOptions({ url, tls, sentinel }: ServerLocation) {
-  if (sentinel === undefined) return redisAddress(url ?? '', tls).options
-  const { name, sentinelUsername, sentinelPassword } = sentinel
+/** ioredis's options for the primary. @throws TypeError if the address is invalid. */
+export function sentinelOptions(address: SentinelAddress) {
+  const { name, nodes, sentinelUsername, sentinelPassword } = address
   if (typeof name !== 'string' || name === '') {
     throw new TypeError('sentinel needs the name of the primary, as in "sentinel monitor"')
   }
   if (sentinelUsername !== undefined && sentinelPassword === undefined) {
     throw new TypeError('sentinelUsername needs a sentinelPassword')
   }
-  const login = loginOptions(sentinel)
+  const login = loginOptions(address)
   return {
     ...login,
     name,
-    sentinels: hostsOf('sentinel', sentinel.nodes, 26_379),
+    sentinels: hostsOf('sentinel', nodes, 26_379),
     ...(sentinelUsername !== undefined && { sentinelUsername }),
     ...(sentinelPassword !== undefined && { sentinelPassword }),
     ...(login.tls && { sentinelTLS: login.tls, enableTLSForSentinelMode: true }),
@@ -70,10 +51,16 @@ export function clusterOptions(cluster: ClusterAddress) {
   return { nodes: hostsOf('cluster', cluster.nodes), redisOptions: loginOptions(cluster) }
 }
 
-/** @throws TypeError if the location is invalid. The message contains no password and no part of a key. */
-export function checkLocation(location: ServerLocation & { cluster?: ClusterAddress | undefined }) {
-  if (location.cluster) clusterOptions(location.cluster)
-  else serverOptions(location)
+/** @throws TypeError if the address is invalid. The message contains no password and no part of a key. */
+export function checkAddress({
+  cluster,
+  sentinel,
+}: {
+  cluster?: ClusterAddress | undefined
+  sentinel?: SentinelAddress | undefined
+}): void {
+  if (cluster) clusterOptions(cluster)
+  if (sentinel) sentinelOptions(sentinel)
 }
 
 function loginOptions({ username, password, tls }: Login) {

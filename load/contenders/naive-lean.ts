@@ -1,0 +1,3 @@
+import { serveStrategy } from './support/serve.ts'
+
+await serveStrategy('naive-lean')

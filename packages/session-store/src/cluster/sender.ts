@@ -1,0 +1,193 @@
+import type { Cluster, Redis } from 'ioredis'
+import { DEADLINES_UNTIL_STALLED } from '../core/connections/handshake.ts'
+import { publishRoundTrip } from '../core/diagnostics.ts'
+import { MAX_TIMEOUT_MS } from '../core/input.ts'
+import { type Command, keysOf } from '../core/operations.ts'
+import { notSent, type Outcome } from '../core/outcomes.ts'
+import { checkRange } from '../core/range.ts'
+import { collecting, sendTogether, type Waiting } from '../core/sending/batching.ts'
+import { disconnect } from '../core/sending/pool.ts'
+import type { NodeSender, Sender } from '../core/sending/sender.ts'
+import {
+  checkStrategy,
+  DEFAULT_DEADLINE_MS,
+  type StrategyName,
+} from '../core/sending/strategies.ts'
+import { inSequence } from '../core/sending/wires.ts'
+import type { ClusterAddress } from './address.ts'
+import { checkCluster, clusterAt, connectionError } from './client.ts'
+import { ClusterHealth } from './health.ts'
+import { naiveClusterSender } from './naive.ts'
+import {
+  connectedTo,
+  nodesOf,
+  primariesOf,
+  primaryStates,
+  refreshSlots,
+  type SendToNode,
+  sendPerNode,
+  sendToPrimary,
+} from './nodes.ts'
+import { nullIfRedirected, redirected } from './redirections.ts'
+import { checkKeys } from './slots.ts'
+import { watchCluster } from './watch.ts'
+
+/** Set either `nodes` or `client`. */
+export interface ClusterSenderOptions extends Partial<ClusterAddress> {
+  /** A `Cluster` of ioredis, created with `safeClusterOptions`. The sender never closes it. Not with `naive`. */
+  client?: Cluster | undefined
+  /** Default `batch`, which sends one pipeline to each node for the operations of an event-loop turn. */
+  strategy?: StrategyName | undefined
+  /** The deadline of the store. A connection attempt takes at most half of it. Default 2,000. */
+  deadlineMs?: number | undefined
+}
+
+/**
+ * A sender to a Redis Cluster, with one connection to each node. Use it with `keys: partitionedKeys()`.
+ *
+ * @throws TypeError if an option is invalid.
+ */
+export function clusterSender(options: ClusterSenderOptions): Sender {
+  const { client, strategy = 'batch', deadlineMs = DEFAULT_DEADLINE_MS, ...login } = options
+  checkStrategy(strategy)
+  checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
+  if ((client === undefined) === (login.nodes === undefined)) {
+    throw new TypeError('clusterSender needs either nodes or client')
+  }
+  if (client) checkCluster(client)
+  const address = client ? undefined : { ...login, nodes: login.nodes ?? [] }
+  if (strategy !== 'naive') return sharedCluster(strategy, { client, address, deadlineMs })
+  if (address) return naiveClusterSender(address, deadlineMs)
+  throw new TypeError('the strategy naive opens its own connections: set nodes, and no client')
+}
+
+interface Target {
+  client: Cluster | undefined
+  address: ClusterAddress | undefined
+  deadlineMs: number
+}
+
+function sharedCluster(
+  strategy: Exclude<StrategyName, 'naive'>,
+  { client, address, deadlineMs }: Target,
+): Sender {
+  const stalledAfterMs = DEADLINES_UNTIL_STALLED * deadlineMs
+  const cluster = client ?? clusterAt(address as ClusterAddress, { deadlineMs, stalledAfterMs })
+  const watch = watchCluster(cluster, stalledAfterMs)
+  const health = new ClusterHealth(cluster, leave)
+  let isClosed = false
+
+  /** Waits until all nodes of the commands are connected; undefined if they are. */
+  function prepare(commands: readonly Command[]): Promise<void> | undefined {
+    if (isClosed) throw notSent('the sender is closed')
+    if (cluster.status === 'wait') cluster.connect().catch(() => undefined) // the watch has the error
+    if (!watch.isReady) throw notSent('there is no connection', watch.lastError)
+    return connectedTo(cluster, nodesOf(cluster, commands))
+  }
+
+  /** Another node may have taken over from one whose reply is late. */
+  async function watched<Result>(work: Promise<Result>): Promise<Result> {
+    const late = setTimeout(() => {
+      refreshSlots(cluster)
+      health.suspect()
+    }, deadlineMs)
+    return await work.finally(() => clearTimeout(late))
+  }
+
+  const toNode: SendToNode = (node, commands) => watched(sendToPrimary(cluster, node, commands))
+
+  async function sendCommand(command: Command): Promise<Outcome> {
+    if (keysOf(command).length === 0) return await redirected(cluster, command)
+    const [outcome = null] = await sendPerNode(cluster, [command], toNode)
+    return outcome
+  }
+
+  /** Sends an operation to all of its nodes or to none: connections may be lost while it waits for others. */
+  const sendNow =
+    (work: (commands: readonly Command[]) => Promise<Outcome[]>): Sender['send'] =>
+    async ({ commands }) => {
+      for (let wait = prepare(commands); wait; wait = prepare(commands)) await wait
+      return await work(commands)
+    }
+
+  function flush(waiting: readonly Waiting[]): void {
+    const byNode = new Map<string | undefined, Waiting[]>()
+    for (const { list, resolve, reject } of waiting) {
+      const collect: SendToNode = (node, commands) => {
+        const { promise, ...part } = Promise.withResolvers<readonly Outcome[]>()
+        const parts = byNode.get(node) ?? []
+        byNode.set(node, parts)
+        parts.push({ list: { ...list, commands }, ...part })
+        return promise
+      }
+      try {
+        const wait = prepare(list.commands)
+        if (wait) wait.then(() => send(list)).then(resolve, reject)
+        else sendPerNode(cluster, list.commands, collect).then(resolve, reject)
+      } catch (error) {
+        reject(error)
+      }
+    }
+    let total = 0
+    for (const [node, parts] of byNode) {
+      const send: Sender['send'] = ({ commands }) => {
+        total += commands.length
+        return toNode(node, commands)
+      }
+      void sendTogether({ send }, parts)
+    }
+    if (total > 0) publishRoundTrip(total) // to all nodes at the same time
+  }
+
+  const send = {
+    sequential: sendNow((commands) => inSequence(commands, sendCommand)),
+    pipeline: sendNow((commands) => {
+      publishRoundTrip(commands.length)
+      return sendPerNode(cluster, commands, toNode)
+    }),
+    batch: collecting(flush),
+  }[strategy]
+
+  return {
+    name: strategy,
+    send,
+    connections() {
+      const states = primaryStates(cluster)
+      return { connections: states.length, ready: states.filter(Boolean).length }
+    },
+    async close() {
+      isClosed = true
+      health.stop()
+      if (address) await disconnect(cluster)
+      watch.stop()
+      // ioredis prints errors if there is no listener.
+      if (address) cluster.on('error', () => {})
+    },
+    topology: {
+      async nodes() {
+        void prepare([])
+        return primariesOf(cluster).map((primary): NodeSender => {
+          const name = primary ?? 'none'
+          return { name, send: ({ commands }) => sendToOne(cluster, primary, commands) }
+        })
+      },
+      serversOf: (commands) => nodesOf(cluster, commands),
+      checkKeys,
+      whyNotReady: async () => address && (await connectionError(address, deadlineMs)),
+    },
+  }
+}
+
+async function sendToOne(
+  cluster: Cluster,
+  node: string | undefined,
+  commands: readonly Command[],
+): Promise<Outcome[]> {
+  const outcomes = await sendToPrimary(cluster, node, commands)
+  return outcomes.map(nullIfRedirected)
+}
+
+/** Ends the connection to a node that has failed: the callers of commands in flight get unknown outcomes now. */
+function leave(node: Redis): void {
+  node.stream?.destroy(new Error('the other nodes of the cluster call this node failed'))
+}

@@ -1,0 +1,90 @@
+import type { Redis } from 'ioredis'
+import {
+  longLived,
+  type RedisOptions,
+  retryDelayMs,
+  type Server,
+  sharedConnection,
+  shortConnection,
+} from '../core/connections/client.ts'
+import type { Sender } from '../core/sending/sender.ts'
+import { type StrategyName, senderOf } from '../core/sending/strategies.ts'
+import { type SentinelAddress, sentinelOptions } from './address.ts'
+
+export interface SentinelSenderOptions extends SentinelAddress {
+  /** Default `batch`. */
+  strategy?: StrategyName | undefined
+  /** As the options of the store. */
+  poolSize?: number | undefined
+  deadlineMs?: number | undefined
+}
+
+/**
+ * A sender to the current primary that Redis Sentinel reports, database 0.
+ *
+ * @throws TypeError if an option is invalid.
+ */
+export function sentinelSender({
+  strategy = 'batch',
+  poolSize,
+  deadlineMs,
+  ...address
+}: SentinelSenderOptions): Sender {
+  const sender = senderOf(strategy, {
+    server: serverOf(address),
+    poolSize,
+    deadlineMs,
+  })
+  return { ...sender, name: strategy }
+}
+
+/** As `longLivedConnection`, to the current primary. @throws TypeError if an option is invalid. */
+export const sentinelConnection = (address: SentinelAddress, connectTimeoutMs: number): Redis =>
+  longLived(serverOf(address), connectTimeoutMs)
+
+function serverOf(address: SentinelAddress): Server {
+  const options = sentinelOptions(address)
+  return {
+    name: address.name,
+    shared(connectTimeoutMs) {
+      const shared: RedisOptions = {
+        ...options,
+        // A primary that is cut off from the sentinels does not report a failover; the sentinels do.
+        failoverDetector: true,
+        sentinelCommandTimeout: connectTimeoutMs,
+        sentinelRetryStrategy: retryDelayMs,
+        sentinelReconnectStrategy: retryDelayMs,
+      }
+      const redis = sharedConnection(shared, connectTimeoutMs)
+      redis.on('connect', () => watchDetector(redis))
+      return redis
+    },
+    short: (connectTimeoutMs) =>
+      shortConnection(
+        {
+          ...options,
+          sentinelCommandTimeout: connectTimeoutMs,
+          sentinelRetryStrategy: () => null,
+        },
+        connectTimeoutMs,
+      ),
+  }
+}
+
+/**
+ * Keeps the failover detector subscribed. ioredis would print the errors of its private connections, and a
+ * resubscription without a reply would be an unhandled rejection.
+ */
+function watchDetector(redis: Redis): void {
+  const { failoverDetector } = Reflect.get(redis, 'connector') as {
+    failoverDetector?: { sentinels: readonly { client: Redis }[] } | null
+  }
+  for (const { client } of failoverDetector?.sentinels ?? []) {
+    client.on('error', () => {})
+    client.options.autoResubscribe = false
+    client.on('ready', () => {
+      const { stream } = client
+      client.subscribe('+switch-master').catch(() => stream.destroy()) // then it connects again
+    })
+  }
+}
