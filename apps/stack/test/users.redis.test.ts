@@ -119,8 +119,8 @@ describe('the user api', () => {
   test.each(strategyNames)('may run all updates of the store: %s', async (strategy) => {
     const store = await storeForThisTest(strategy)
     await store.ping()
-    const token = store.issueToken()
-    await store.updateToken(token, 'ada', 'tea')
+    const { token } = await store.login('ada')
+    await store.recordView(token, 'tea')
     expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
     expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
     expect(await store.viewedItems(token)).toHaveLength(2)
@@ -155,8 +155,8 @@ describe('the user api', () => {
 
   test.each(strategyNames)('may run the janitor: %s', async (strategy) => {
     const store = await storeForThisTest(strategy)
-    const token = store.issueToken()
-    await store.updateToken(token, 'ada', 'tea')
+    const { token } = await store.login('ada')
+    await store.recordView(token, 'tea')
     const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }
     const janitor = store.janitor({ maxSessions: 0, sweepKeys: true, ...often })
     expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })

@@ -13,6 +13,7 @@ import {
   safeRedisOptions,
 } from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
+import { issueToken } from './update-token.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const codeOf = (error: unknown) => (error as { code: string }).code
@@ -45,7 +46,7 @@ test('every caller of a batch gets its own result', async () => {
   const store = await storeForThisTest()
   const sessions = await Promise.all(['ada', 'bob', 'cyd'].map((user) => store.login(user)))
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
-  const gone = store.issueToken()
+  const gone = issueToken(store)
   const [ada = '', bob = '', cyd = ''] = sessions.map(({ token }) => token)
   const results = await Promise.all([
     store.recordView(ada, 'book'),
@@ -129,7 +130,7 @@ test('a store needs one address or one client', () => {
   const client = new Redis({ ...safeRedisOptions, lazyConnect: true })
   expect(() => createSessionStore({ tokens, client, url: 'redis://127.0.0.1' })).toThrow(TypeError)
   expect(() => createSessionStore({ tokens, client, strategy: 'naive' })).toThrow(
-    /url, sentinel and cluster/,
+    'set url, and no client',
   )
   client.disconnect()
 })
@@ -176,7 +177,7 @@ test.each(['sequential', 'pipeline', 'batch'] as const)(
     })
     onTestFinished(() => store.close())
     await store.ready()
-    const views = Array.from({ length: 20 }, () => store.recordView(store.issueToken(), 'book'))
+    const views = Array.from({ length: 20 }, () => store.recordView(issueToken(store), 'book'))
     const results = await Promise.all(views.map((view) => view.then(() => 'ok', codeOf)))
     expect(new Set(results)).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
     await store.ready() // the server is back, and nothing was resent

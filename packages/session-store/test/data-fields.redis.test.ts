@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { externalSessions } from '../src/adapters/external-sessions.ts'
 import {
   articleKeys,
   createSessionStore,
@@ -50,7 +51,7 @@ test('the error names a field that is not JSON, and everything else works', asyn
 })
 
 test('a walk skips fields that are not JSON', async () => {
-  const { external } = await storeForThisTest()
+  const external = externalSessions(await storeForThisTest())
   await external.put('an-id', { theme: 'dark' })
   await server.redis.hset(articleKeys.data('ext:an-id'), 'cart', 'not JSON')
   const found = await Array.fromAsync(external.walk())
@@ -138,7 +139,7 @@ test.each([{ fields: 0 }, { fields: 10_001 }, { fieldBytes: 1 }, { patchBytes: 1
 )
 
 test('external sessions have fields of any name', async () => {
-  const { external } = await storeForThisTest()
+  const external = externalSessions(await storeForThisTest())
   const unit = fc.oneof(fc.nat(0xffff), fc.constantFrom(0, 0xd800, 0xdc00, 0xfffd, 0xfeff, 34))
   const anyText = fc.array(unit, { maxLength: 200 }).map((units) => String.fromCharCode(...units))
   const anyName = fc.oneof(anyText, fc.constantFrom('', '\0', '\0""', '"', '__proto__', 'version'))
@@ -162,14 +163,14 @@ test('external sessions have fields of any name', async () => {
 })
 
 test('a name that another program wrote is returned as it is', async () => {
-  const { external } = await storeForThisTest()
+  const external = externalSessions(await storeForThisTest())
   await external.put('one', {})
   await server.redis.hset(articleKeys.data('ext:one'), '\0x', '1')
   expect((await external.read('one'))?.fields).toEqual({ '\0x': 1 })
 })
 
 test.each(strategyNames)('%s: an external session has up to 10,000 fields', async (strategy) => {
-  const { external } = await storeForThisTest({ strategy })
+  const external = externalSessions(await storeForThisTest({ strategy }))
   const names = Array.from({ length: 10_000 }, (_, index) => `field ${index}`)
   const fields = Object.fromEntries(names.map((name) => [name, name]))
   await external.put('one', fields)
@@ -181,7 +182,7 @@ test.each(strategyNames)('%s: an external session has up to 10,000 fields', asyn
 })
 
 test('an external session has fields of up to 8 MiB, and a write up to 32 MiB', async () => {
-  const { external } = await storeForThisTest()
+  const external = externalSessions(await storeForThisTest())
   const large = 'x'.repeat(8 * 2 ** 20 - 2)
   const fields = { a: large, b: large, c: large, d: large.slice(100) }
   await external.put('one', fields)
@@ -192,7 +193,7 @@ test('an external session has fields of up to 8 MiB, and a write up to 32 MiB', 
 })
 
 test('`dataLimits` hold for external sessions, too', async () => {
-  const { external } = await storeForThisTest({ dataLimits: { fields: 2 } })
+  const external = externalSessions(await storeForThisTest({ dataLimits: { fields: 2 } }))
   await expect(external.put('one', { a: 1, b: 2, c: 3 })).rejects.toThrow('at most 2 are allowed')
   await external.put('one', { a: 'x'.repeat(100_000) })
 })
@@ -211,7 +212,7 @@ test('a login takes over a guest session with the maximum of fields', async () =
 })
 
 test('`swap` writes a field only if it still has its value, and all others in any case', async () => {
-  const { external } = await storeForThisTest()
+  const external = externalSessions(await storeForThisTest())
   await external.put('one', { cookie: { maxAge: 1 }, '': 1 })
   const swap = (from: unknown, to: unknown, field = 'cookie') => ({ field, from, to })
   expect(await external.patch('one', { a: 1 }, swap({ maxAge: 2 }, 3))).toBe(true)

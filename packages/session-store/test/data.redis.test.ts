@@ -160,13 +160,8 @@ test('a session never exceeds the limit of fields; existing fields can be change
 describe('by session id, for the session stores of frameworks', () => {
   const dataOf = (keys: Keys = articleKeys) => {
     const rules = { fields: 10, fieldBytes: 1_000, patchBytes: 1_000, anyName: false }
-    return sessionData({
-      runner: server,
-      keys,
-      now: () => clock.ms,
-      idleSeconds: 100,
-      rules,
-    })
+    const context = { runner: server, keys, now: () => clock.ms, idleSeconds: 100 }
+    return sessionData(context, rules)
   }
 
   test.each(layouts)(

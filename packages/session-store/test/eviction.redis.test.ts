@@ -63,8 +63,12 @@ test('no warning without maxmemory, or with noeviction', async () => {
 test('a user without the permission for INFO can start', async () => {
   await configure('allkeys-lru')
   await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '+@all', '-info')
-  const url = `unix://shop:any@localhost${server.socket}`
-  const client = new Redis(url, { ...safeRedisOptions, enableReadyCheck: false })
+  const client = new Redis(server.socket, {
+    ...safeRedisOptions,
+    username: 'shop',
+    password: 'any',
+    enableReadyCheck: false,
+  })
   onTestFinished(() => client.disconnect())
   await start({ url: undefined, client })
   expect(warnings).toEqual([])

@@ -7,6 +7,7 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/core/index.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
@@ -41,8 +42,8 @@ test('when Redis is killed, updates in flight fail at once; when it is back, it 
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
   const store = storeOn(redis.socket, { poolSize: 2, deadlineMs: 20_000 })
   await store.ready()
-  const token = store.issueToken()
-  await store.updateToken(token, 'ada')
+  const token = issueToken(store)
+  await runUpdateToken(store, token, 'ada')
   let lostConnections = 0
   const count = () => lostConnections++
   disconnectionChannel.subscribe(count)
@@ -121,11 +122,11 @@ test('naive: when Redis is paused, updates fail at the deadline', async () => {
   const redis = await redisForThisTest()
   const store = storeOn(redis.socket, { strategy: 'naive', deadlineMs: 300 })
   await store.ready()
-  const token = store.issueToken()
+  const token = issueToken(store)
   redis.program.signal('SIGSTOP')
-  await expect(store.updateToken(token, 'ada')).rejects.toMatchObject({ name: 'StoreError' })
+  await expect(runUpdateToken(store, token, 'ada')).rejects.toMatchObject({ name: 'StoreError' })
   redis.program.signal('SIGCONT')
-  const again = () => store.updateToken(token, 'ada').then(() => 'done', String)
+  const again = () => runUpdateToken(store, token, 'ada').then(() => 'done', String)
   await expect.poll(again).toBe('done')
 })
 
@@ -135,13 +136,13 @@ test('writes refused because memory is full report that nothing was written', as
   })
   const store = storeOn(redis.socket)
   await store.ready()
-  await expect(store.updateToken(store.issueToken(), 'ada')).rejects.toMatchObject({
+  await expect(runUpdateToken(store, issueToken(store), 'ada')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     mayHaveWritten: false,
     message: expect.stringContaining('ZADD (command 1 of 2): OOM'),
   })
   // ZREMRANGEBYRANK is not refused, but there is nothing to remove.
-  await expect(store.recordView(store.issueToken(), 'book')).rejects.toMatchObject({
+  await expect(store.recordView(issueToken(store), 'book')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     mayHaveWritten: false,
     retrySafe: true,
@@ -152,8 +153,8 @@ test('close waits for updates in flight and rejects later ones', async () => {
   const redis = await redisForThisTest()
   const store = storeOn(redis.socket)
   await store.ready()
-  const token = store.issueToken()
-  const login = store.updateToken(token, 'ada')
+  const token = issueToken(store)
+  const login = runUpdateToken(store, token, 'ada')
   const closed = store.close()
   await expect(login).resolves.toBeUndefined()
   await closed
@@ -167,7 +168,7 @@ test('if the view of an ended session cannot be undone, the error says that it m
   await admin.call('ACL', 'SETUSER', 'default', '-del')
   const store = storeOn(redis.socket)
   await store.ready()
-  await expect(store.recordView(store.issueToken(), 'book')).rejects.toMatchObject({
+  await expect(store.recordView(issueToken(store), 'book')).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
     mayHaveWritten: true,
     retrySafe: false,

@@ -8,6 +8,7 @@ import {
   loginWith,
 } from '../src/core/sessions/guests.ts'
 import { Clock, idOf, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
+import { issueToken } from './update-token.ts'
 
 const server = retentionServer()
 const clock = new Clock()
@@ -105,7 +106,7 @@ describe.each(layouts)('%s', (_, keys) => {
         return await server.run(next)
       },
     }
-    const token = store.issueToken()
+    const token = issueToken(store)
     const parts = { runner, keys, now: () => clock.ms, idleSeconds: 100 }
     const input = { guest: idOf(guest), id: idOf(token), user: 'ada' }
     return { token, done: loginFromGuest(parts, input) }
@@ -167,7 +168,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const guest = await guestOf(store)
     const before = await left()
     const records = (await server.run(guestRecords(keys, idOf(guest), 0))) as GuestRecords
-    const id = idOf(store.issueToken())
+    const id = idOf(issueToken(store))
     const login = loginWith(keys, { id, user: 'ada' }, records, clock.ms)
     // The last two create the session and count the entries of the list.
     for (let sent = 1; sent <= login.commands.length - 2; sent++) {

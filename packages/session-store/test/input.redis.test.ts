@@ -1,6 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { externalSessions } from '../src/adapters/external-sessions.ts'
 import {
   createSessionStore,
   type JanitorOptions,
@@ -8,6 +9,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/core/index.ts'
+import { runUpdateToken } from './update-token.ts'
 
 const server = redisOfThisFile()
 const url = () => `unix://${server.socket}`
@@ -47,13 +49,6 @@ describe('functions of the store', () => {
   const cases: [string, (value: never) => unknown, (value: unknown) => boolean][] = [
     ['login user', (value) => store.login(value), isNoString],
     ['tokenExpiresAt', async (value) => store.tokenExpiresAt(value), () => true],
-    ['updateToken token', (value) => store.updateToken(value, 'ada'), () => true],
-    ['updateToken user', (value) => store.updateToken(token, value), isNoString],
-    [
-      'updateToken item',
-      (value) => store.updateToken(token, 'ada', value),
-      (value) => value !== undefined && isNoString(value),
-    ],
     ['recordView token', (value) => store.recordView(value, 'book'), () => true],
     [
       'login remember',
@@ -156,7 +151,7 @@ describe('functions of the store', () => {
     ['a subject that is a number', () => store.countAttempts([5 as never], 60)],
     ['onProgress: text', () => store.exportUser('ada', { onProgress: 'x' as never })],
     ['signal: text', () => store.eraseUser('ada', { signal: 'x' as never })],
-    ['an external id that is a number', () => store.external.read(5 as never)],
+    ['an external id that is a number', () => externalSessions(store).read(5 as never)],
     ['data that is null', (token) => store.patch(token, null as never)],
     ['data that is text', (token) => store.patch(token, 'x' as never)],
     [

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { expressSessionStore } from '../src/adapters/express-session.ts'
+import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { importConnectRedis } from '../src/adapters/import-connect-redis.ts'
 import { createSessionStore } from '../src/core/index.ts'
 import { bridgeStores } from '../src/migration/index.ts'
@@ -50,7 +51,7 @@ describe.each(layouts)('%s: without an idle timeout', (_, keys) => {
     const warnings = warningsOfThisTest()
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { ...options(clock), keys })
-    const { external } = store
+    const external = externalSessions(store)
     expect(await external.add('added', { a: 1 })).toBe('added')
     expect(await external.add('short', { a: 1 }, { leftMs: 5_000 })).toBe('added')
     expect(await external.put('put', { a: 1 })).toBe(true)
@@ -80,9 +81,11 @@ describe.each(layouts)('%s: without an idle timeout', (_, keys) => {
     const send = ([name, ...args]: [string, ...string[]]) => redis.call(name, ...args)
     expect(await importConnectRedis(store, { send })).toMatchObject({ imported: 2, existing: 0 })
     clock.pass(9 * YEAR)
-    expect(await store.external.read('endless')).toMatchObject({ fields: { theme: 'dark' } })
-    expect(await store.external.read('short')).toMatchObject({ fields: { theme: 'dark' } })
-    const walked = await Array.fromAsync(store.external.walk())
+    expect(await externalSessions(store).read('endless')).toMatchObject({
+      fields: { theme: 'dark' },
+    })
+    expect(await externalSessions(store).read('short')).toMatchObject({ fields: { theme: 'dark' } })
+    const walked = await Array.fromAsync(externalSessions(store).walk())
     const added = clock.ms - 9000 * YEAR
     expect(walked.map(({ lastSeenAt }) => lastSeenAt)).toEqual([added, added])
   })

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import { batching, createSessionStore, type Sender } from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()
@@ -31,7 +32,9 @@ const decorators = { alone: (sender: Sender) => sender, batched: batching }
 test.each(Object.entries(decorators))('%s: a session from login to logout', async (_, decorate) => {
   const store = storeBy(decorate(nodeRedisSender(await clientOn(server.socket))))
   await store.ready()
-  expect(store).toMatchObject({ strategy: 'node-redis', pool: { connections: 1, ready: 1 } })
+  expect(store).toMatchObject({
+    info: { strategy: 'node-redis', connections: 1, ready: 1 },
+  })
   const { token } = await store.login('ada')
   const views = await Promise.all(Array.from({ length: 20 }, () => store.recordView(token, 'book')))
   expect(views.map(({ views }) => views).sort((a, b) => a - b)).toEqual(
@@ -45,8 +48,8 @@ test.each(Object.entries(decorators))('%s: a session from login to logout', asyn
 
 test('error replies of Redis differ from lost replies', async () => {
   const store = storeBy(nodeRedisSender(await clientOn(server.socket)))
-  const token = store.issueToken()
-  await store.updateToken(token, 'ada')
+  const token = issueToken(store)
+  await runUpdateToken(store, token, 'ada')
   await server.redis.set(`viewed:${idOf(token)}`, 'not a sorted set')
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',

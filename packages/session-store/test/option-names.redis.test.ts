@@ -28,7 +28,7 @@ function storeForThisTest(options: object): SessionStore {
 test.each([
   [{ idleSecond: 60 }, 'a session store has no option idleSecond: did you mean idleSeconds?'],
   [{ max_sessions_per_user: 5 }, 'did you mean maxSessionsPerUser?'],
-  [{ ttl: 60 }, 'a session store has no option ttl: its options are url, tls, sentinel,'],
+  [{ ttl: 60 }, 'a session store has no option ttl: its options are url, tls, client,'],
   [{ toString: 1 }, 'a session store has no option toString'],
   [{ tokens: { ...tokens, secret: 'x' } }, 'tokens has no option secret: did you mean secrets?'],
   [{ tokens: { ...tokens, lifetime: 1 } }, 'tokens has no option lifetime'],

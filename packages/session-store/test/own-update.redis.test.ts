@@ -8,6 +8,7 @@ import {
   type Update,
 } from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const server = redisOfThisFile()
@@ -97,11 +98,11 @@ test('an update with the name of an object property does no harm', async () => {
 
 test('a logout and an update of the same session in one batch leave all of the session or nothing', async () => {
   const store = await storeBy('batch')
-  const token = store.issueToken()
+  const token = issueToken(store)
   const id = idOf(token)
   for (let round = 0; round < 20; round++) {
-    await store.updateToken(token, 'ada')
-    const calls = [() => store.logout(token), () => store.updateToken(token, 'ada', 'book')]
+    await runUpdateToken(store, token, 'ada')
+    const calls = [() => store.logout(token), () => runUpdateToken(store, token, 'ada', 'book')]
     if (round % 2 === 1) calls.reverse()
     await Promise.all(calls.map((call) => call()))
     const [login, recent] = await Promise.all([

@@ -71,7 +71,7 @@ test.each(['ioredis', 'ioredis-5'])(
     const [{ filename, files }] = JSON.parse(packed)
     const names = (files as { path: string }[]).map(({ path }) => path)
     expect(names).toEqual(
-      expect.arrayContaining(['index.js', 'index.d.ts', 'README.md', 'LICENSE']),
+      expect.arrayContaining(['core/index.js', 'core/index.d.ts', 'README.md', 'LICENSE']),
     )
     expect(names.filter((name) => /test|\.ts$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
 
@@ -91,7 +91,7 @@ test.each(['ioredis', 'ioredis-5'])(
       fastify: { optional: true },
     })
     // Bundlers keep the check of the version of Node.
-    expect(manifest.sideEffects).toEqual(['./node-version.js'])
+    expect(manifest.sideEffects).toEqual(['./core/node-version.js'])
     for (const frameworks of [
       { express: '4.17.1', fastify: '4.0.0' },
       { express: '5.3.0', fastify: '5.12.8' },

@@ -1,5 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { createSessionStore, type Outcome, type SessionStore } from '../src/core/index.ts'
 
 const server = redisOfThisFile()
@@ -50,13 +51,13 @@ const repeatableCalls: [string, (sessions: string[]) => Promise<unknown>, unknow
   ['logoutEverywhere', ([token = '']) => store.logoutEverywhere(token), 1],
   ['endUserSessions', () => store.endUserSessions('ada'), 0],
   ['eraseUser', () => store.eraseUser('ada'), 0],
-  ['external.end', () => store.external.end('old'), false],
+  ['external.end', () => externalSessions(store).end('old'), false],
   ['touch', ([token = '']) => store.touch(token), { user: 'ada' }],
 ]
 
 test.each(repeatableCalls)('%s: a retry is safe after lost replies', async (_, call, result) => {
   const sessions = [await store.login('ada'), await store.login('ada')].map(({ token }) => token)
-  await store.external.put('old', {})
+  await externalSessions(store).put('old', {})
   fail = lostReplies
   await expect(call(sessions)).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
@@ -71,7 +72,7 @@ test.each(repeatableCalls)('%s: a retry is safe after lost replies', async (_, c
 
 test.each(repeatableCalls)('%s: a retry is safe if a command was refused', async (_, call) => {
   const sessions = [await store.login('ada'), await store.login('ada')].map(({ token }) => token)
-  await store.external.put('old', {})
+  await externalSessions(store).put('old', {})
   fail = refusedLast
   await expect(call(sessions)).rejects.toMatchObject({ code: 'ONETRIP_REFUSED', retrySafe: true })
   fail = undefined

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { commandStats, parseInfo, type SessionStore, StoreError } from '../src/core/index.ts'
 import {
   type Command,
@@ -21,6 +22,7 @@ import { createMover } from '../src/migration/mover.ts'
 import { interleavings } from './interleavings.ts'
 import { from, migrationOfThisFile, to } from './migration-fixture.ts'
 import { idOf } from './retention-fixture.ts'
+import { runUpdateToken } from './update-token.ts'
 
 const world = migrationOfThisFile()
 
@@ -43,7 +45,7 @@ test('a view and the move of its session, in all orders: exactly one store has t
   const take = takeSessions(from, [[id, 'ada']])
   for (const order of interleavings(view.commands.length, take.commands.length)) {
     await Promise.all(world.admins.map((admin) => admin.flushall()))
-    await store.updateToken(token, 'ada')
+    await runUpdateToken(store, token, 'ada')
     const [seen, taken] = await inOrder(order, view, take)
     expect(taken).toMatchObject([{ id, user: 'ada' }])
     if (seen === undefined) await store.run(undoView(from, { id, item: 'tea' }))
@@ -63,7 +65,7 @@ test('a logout and the move of its session, in all orders: the session ends and 
   const take = takeSessions(from, [[id, 'ada']])
   for (const order of interleavings(logout.commands.length, take.commands.length)) {
     await Promise.all(world.admins.map((admin) => admin.flushall()))
-    await sides.from.store.updateToken(token, 'ada')
+    await runUpdateToken(sides.from.store, token, 'ada')
     const [[user], taken] = await inOrder(order, logout, take)
     expect(taken).toHaveLength(user === undefined ? 1 : 0)
     await migrate(sides)
@@ -249,7 +251,7 @@ test('an external session moves with fields of any name, up to 10,000', async ()
   const names = Array.from({ length: 9_995 }, (_, index) => `field ${index}`)
   const odd = ['', '\0', '\n', '\ud800', 'x'.repeat(300)]
   const fields = Object.fromEntries([...odd, ...names].map((name) => [name, name]))
-  await sides.from.store.external.put('one', fields)
+  await externalSessions(sides.from.store).put('one', fields)
   expect(await createMover(sides).move(['ext:one'])).toBe(1)
-  expect(await sides.to.store.external.read('one')).toEqual({ fields, version: 1 })
+  expect(await externalSessions(sides.to.store).read('one')).toEqual({ fields, version: 1 })
 })

@@ -1,6 +1,7 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { externalSessions } from '../src/adapters/external-sessions.ts'
 import type { Reply, SessionStore } from '../src/core/index.ts'
 import { EXTERNAL } from '../src/core/keys.ts'
 import { clusterStoreForThisTest, keys, strategies } from './cluster-store.ts'
@@ -89,12 +90,12 @@ describe.each(strategies)('%s', (strategy) => {
 
   test('the end of a session is reported while its slot moves', async () => {
     const { store } = await clusterStoreForThisTest(servers, strategy)
-    await store.external.put('one', { cart: [] })
+    await externalSessions(store).put('one', { cart: [] })
     const slot = calculateSlot(keys.login(`${EXTERNAL}one`))
     await whileMoving(slot, async () => {
-      expect(await store.external.end('one')).toBe(true)
+      expect(await externalSessions(store).end('one')).toBe(true)
     })
-    expect(await store.external.read('one')).toBeUndefined()
+    expect(await externalSessions(store).read('one')).toBeUndefined()
   })
 
   test('a logout is complete although the slot of a view that is sent with it moves', async () => {
@@ -132,8 +133,8 @@ describe.each(strategies)('%s', (strategy) => {
     const { store } = await clusterStoreForThisTest(servers, strategy)
     const slot = calculateSlot(keys.login(`${EXTERNAL}one`))
     const { to } = await nodesOf(slot)
-    await store.external.put('one', {})
-    const put = () => store.external.put('one', { cart: ['book'] })
+    await externalSessions(store).put('one', {})
+    const put = () => externalSessions(store).put('one', { cart: ['book'] })
     const results: unknown[] = []
     await resetErrors()
     await servers.moveSlot(slot, to, async () => {
@@ -148,7 +149,10 @@ describe.each(strategies)('%s', (strategy) => {
     expect(results).toEqual(results.map(() => refused))
     expect(await errorsOf('TRYAGAIN')).toBe(results.length) // no retries
     expect(await put()).toBe(true)
-    expect(await store.external.read('one')).toEqual({ fields: { cart: ['book'] }, version: 2 })
+    expect(await externalSessions(store).read('one')).toEqual({
+      fields: { cart: ['book'] },
+      version: 2,
+    })
   })
 
   test('session data can be changed while its slot moves, except while its keys are on two nodes', async () => {

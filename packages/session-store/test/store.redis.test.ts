@@ -11,6 +11,7 @@ import {
 } from '../src/core/index.ts'
 import { Model } from './model.ts'
 import { idOf } from './retention-fixture.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 
@@ -32,9 +33,9 @@ describe.each(strategyNames)('%s', (strategy) => {
   afterAll(() => store.close())
 
   test('keeps the records described in the source articles', async () => {
-    const token = store.issueToken()
+    const token = issueToken(store)
     const id = idOf(token)
-    await store.updateToken(token, 'ada', 'book')
+    await runUpdateToken(store, token, 'ada', 'book')
     expect(await server.redis.hgetall('login:')).toEqual({ [id]: 'ada' })
     expect(await server.redis.zrange('recent:', '0', '-1', 'WITHSCORES')).toEqual([
       id,
@@ -45,8 +46,8 @@ describe.each(strategyNames)('%s', (strategy) => {
   })
 
   test('a view of an ended session is undone', async () => {
-    const [here, gone] = [store.issueToken(), store.issueToken()]
-    await store.updateToken(here, 'ada', 'book')
+    const [here, gone] = [issueToken(store), issueToken(store)]
+    await runUpdateToken(store, here, 'ada', 'book')
     const before = await dumpOf(server.redis)
     for (const item of ['book', 'pen']) {
       await expect(store.recordView(gone, item)).rejects.toMatchObject({
@@ -58,22 +59,22 @@ describe.each(strategyNames)('%s', (strategy) => {
   })
 
   test('a forged token or an invalid name sends nothing', async () => {
-    const token = store.issueToken()
+    const token = issueToken(store)
     const forged = `${token.slice(0, -5)}AAAAA`
     const before = await commandsProcessed()
     await expect(store.recordView(forged, 'book')).rejects.toThrow('invalid signature')
     await expect(store.logout('')).rejects.toThrow('malformed')
     for (const item of ['', 'x'.repeat(129), 'a\nb', '\u202ereversed', '\ud800']) {
       await expect(store.recordView(token, item), item).rejects.toThrow(/^item must/)
-      await expect(store.updateToken(token, item), item).rejects.toThrow(/^user must/)
+      await expect(store.login(item), item).rejects.toThrow(/^user must/)
     }
     await expect(store.popularItems(0)).rejects.toThrow('limit')
     expect(await commandsProcessed()).toBe(before + 1) // the INFO before
   })
 
   test('the error of a refused command has its name and position, and no arguments', async () => {
-    const token = store.issueToken()
-    await store.updateToken(token, 'ada')
+    const token = issueToken(store)
+    await runUpdateToken(store, token, 'ada')
     await server.redis.set(`viewed:${idOf(token)}`, 'not a sorted set')
     const error = await store.recordView(token, 'book').catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'ONETRIP_REFUSED', mayHaveWritten: true, retrySafe: false })
@@ -102,13 +103,13 @@ describe.each(strategyNames)('%s', (strategy) => {
       fc.asyncProperty(fc.array(action, { maxLength: 60 }), async (actions) => {
         await server.redis.flushall()
         const model = new Model()
-        const sessions = [0, 1, 2].map(() => store.issueToken())
+        const sessions = [0, 1, 2].map(() => issueToken(store))
         for (const { kind, session, item, fields, ifVersion } of actions) {
           now += 1
           const token = sessions[session] ?? ''
           const time = now
           if (kind === 'login') {
-            await store.updateToken(token, `user ${session}`, item)
+            await runUpdateToken(store, token, `user ${session}`, item)
             model.updateToken(token, `user ${session}`, item, time)
           } else if (kind === 'view') {
             const view = await store.recordView(token, item ?? 'nothing').catch(codeOf)
@@ -169,13 +170,13 @@ describe.each([
         await server.redis.flushall()
         now = 1_700_000_000_000
         const model = new Model()
-        const sessions = scripts.map(() => store.issueToken())
+        const sessions = scripts.map(() => issueToken(store))
         const play = async (steps: (typeof scripts)[number], session: number) => {
           const token = sessions[session] ?? ''
           for (const { kind, item, at, pause } of steps) {
             if (pause) await setImmediate()
             now = at // the store reads it synchronously
-            if (kind === 'login') await store.updateToken(token, `user ${session}`, item)
+            if (kind === 'login') await runUpdateToken(store, token, `user ${session}`, item)
             else if (kind === 'view') await store.recordView(token, item).catch(codeOf)
             else if (kind === 'patch') await store.patch(token, { [item]: at }).catch(codeOf)
             else if (kind === 'logout') await store.logout(token)
@@ -234,8 +235,8 @@ test('all strategies send the same commands, and pipelines need one round trip',
       janitor: 'elsewhere',
     })
     await store.ready()
-    const token = store.issueToken()
-    await store.updateToken(token, 'ada', 'book')
+    const token = issueToken(store)
+    await runUpdateToken(store, token, 'ada', 'book')
     await server.redis.echo(strategy)
     const all = () => seen.some(([name]) => name?.toLowerCase() === 'echo')
     await expect.poll(all).toBe(true)

@@ -24,6 +24,7 @@ import {
   sweep,
   sweepOnly,
 } from './retention-fixture.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const server = retentionServer()
 
@@ -45,9 +46,9 @@ describe.each(layouts)('%s', (_, keys) => {
     await server.redis.set('unrelated', 'x')
     await server.redis.zadd(foreign, 1, 'x')
     await server.redis.hset(keys.login('someone'), 'someone', 'x')
-    await server.redis.zadd(`viewed:{99}:${idOf(store.issueToken())}`, 1, 'x') // no such partition
+    await server.redis.zadd(`viewed:{99}:${idOf(issueToken(store))}`, 1, 'x') // no such partition
     await server.redis.hset(keys.data('not-an-id-of-ours'), 'x', 1)
-    await server.redis.hset(`data:{99}:${idOf(store.issueToken())}`, 'x', 1)
+    await server.redis.hset(`data:{99}:${idOf(issueToken(store))}`, 'x', 1)
     const { 'janitor:tasks': _tasks, ...before } = await server.dump()
 
     const broken = await logIn(store, clock, 9)
@@ -93,9 +94,9 @@ describe.each(layouts)('%s', (_, keys) => {
   test('keeps an id that `updateToken` created again meanwhile', async () => {
     const clock = new Clock()
     const store = await server.storeForThisTest(clock, { keys })
-    const token = store.issueToken()
+    const token = issueToken(store)
     const ids = [idOf(token)]
-    await store.updateToken(token, 'ada', 'book')
+    await runUpdateToken(store, token, 'ada', 'book')
     for (const unseen of [true, false]) {
       expect(
         await server.run(removeOrphans(keys, ids, { unseen, settledBefore: clock.seconds })),
@@ -126,8 +127,8 @@ describe('which keys a sweep may look for', () => {
     const store = await server.storeForThisTest(clock, { prefix, keys })
     const own = prefixedKeys(prefix, keys)
     const [lost = '', listed = ''] = (await logIn(store, clock, 2)).map(idOf)
-    const unseen = store.issueToken()
-    await store.updateToken(unseen, 'ada')
+    const unseen = issueToken(store)
+    await runUpdateToken(store, unseen, 'ada')
     await server.redis.hset(own.data(lost), '', 1)
     await server.redis.hdel(own.login(lost), lost, listed)
     await server.redis.zrem(own.recent(lost), lost, listed, idOf(unseen))
@@ -223,7 +224,7 @@ test('sessions end even if the key of their list belongs to another program', as
   const store = await server.storeForThisTest(clock)
   const tokens = await logIn(store, clock, 10)
   await server.redis.set(keys.sessions('mallory'), 'of another program')
-  await store.updateToken(store.issueToken(), 'mallory')
+  await runUpdateToken(store, issueToken(store), 'mallory')
   clock.pass(3600)
   const janitor = store.janitor({ idleSeconds: 60, batchSize: 3, ...evictOnly })
   expect(await janitor.runOnce()).toMatchObject({ evicted: tokens.length + 1 })

@@ -116,7 +116,6 @@ test.each(strategyNames)('%s: unusable TLS options throw a TypeError', (strategy
   )
   const { key } = certificates.stranger
   expect(create({ tls: { cert: client.cert, key } })).toThrow('unusable ca, cert or key')
-  expect(create({ url: undefined, tls: trusted })).toThrow('tls needs a url')
 })
 
 test("Redis's own TLS, with a client certificate", async (context) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { strategyNames } from '../src/core/index.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const server = retentionServer()
 const clock = new Clock()
@@ -12,8 +13,8 @@ describe.each(layouts)('%s', (_, keys) => {
       const store = await server.storeForThisTest(clock, { keys, strategy })
       const at = clock.ms
       const { token } = await store.login('ada')
-      const bare = store.issueToken()
-      await store.updateToken(bare, 'ada', 'pen')
+      const bare = issueToken(store)
+      await runUpdateToken(store, bare, 'ada', 'pen')
       clock.pass(1.5)
       await store.recordView(token, 'book')
       await store.patch(token, { cart: ['book'], note: null })
@@ -61,7 +62,7 @@ describe.each(layouts)('%s', (_, keys) => {
     const store = await server.storeForThisTest(clock, { keys, maxInFlight: 3_000 })
     await Promise.all(
       Array.from({ length: 3_000 }, (_, index) =>
-        store.updateToken(store.issueToken(), index % 10 === 0 ? 'ada' : `user ${index}`),
+        runUpdateToken(store, issueToken(store), index % 10 === 0 ? 'ada' : `user ${index}`),
       ),
     )
     const looked: number[] = []

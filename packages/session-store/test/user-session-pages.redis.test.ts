@@ -11,6 +11,7 @@ import {
 import type { Outcome } from '../src/core/outcomes.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
 import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const server = retentionServer()
 const USER = 'ada'
@@ -127,8 +128,8 @@ describe.each(layouts)('%s', (_, keys) => {
     const clock = new Clock()
     const ids = await fill(keys, clock, 50_000)
     const { store, weights } = weighingStore(keys, clock)
-    const token = store.issueToken()
-    await store.updateToken(token, USER)
+    const token = issueToken(store)
+    await runUpdateToken(store, token, USER)
     weights.length = 0
     const listed = await Promise.all(
       Array.from({ length: 20 }, () => store.userSessions(token, { limit: 50 })),

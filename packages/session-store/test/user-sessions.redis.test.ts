@@ -9,6 +9,7 @@ import {
 } from '../src/core/index.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
 import { idOf } from './retention-fixture.ts'
+import { issueToken, runUpdateToken } from './update-token.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 const START = 1_700_000_000_000
@@ -72,8 +73,8 @@ describe.each([
 
   test('logs out everywhere and removes everything of the user', async () => {
     const tokens = await Promise.all(Array.from({ length: 250 }, () => store.login('ada')))
-    const listedNowhere = store.issueToken()
-    await store.updateToken(listedNowhere, 'ada', 'book')
+    const listedNowhere = issueToken(store)
+    await runUpdateToken(store, listedNowhere, 'ada', 'book')
     expect(await store.logoutEverywhere(listedNowhere)).toBe(251)
     for (const { token } of tokens.slice(0, 3)) {
       await expect(store.checkToken(token)).rejects.toMatchObject({

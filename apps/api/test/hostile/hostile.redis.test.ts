@@ -63,7 +63,8 @@ describe('gets the expected status, and changes nothing in Redis:', () => {
       tokens: { secrets: [signingSecret], clock: () => Date.now() + secondsFromNow * 1000 },
     })
     try {
-      return store.issueToken()
+      await store.ready()
+      return (await store.login('ada')).token
     } finally {
       await store.close()
     }

@@ -1,9 +1,11 @@
 import { createHistogram } from 'node:perf_hooks'
 import {
+  articleKeys,
   createSessionStore,
   type SessionStore,
   type SessionStoreOptions,
   type StrategyName,
+  updateToken,
 } from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
@@ -98,8 +100,10 @@ async function callerOf(
   nextItem: () => string,
 ): Promise<Caller> {
   const { token } = await store.login('user')
-  if (operation === 'update-token') return () => store.updateToken(token, 'user', nextItem())
-  return () => store.recordView(token, nextItem())
+  if (operation === 'record-view') return () => store.recordView(token, nextItem())
+  const id = token.slice(0, token.indexOf('.'))
+  return () =>
+    store.run(updateToken(articleKeys, { id, user: 'user', item: nextItem() }, Date.now()))
 }
 
 /** Returns a histogram of the latencies in nanoseconds. */

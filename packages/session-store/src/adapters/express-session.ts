@@ -31,7 +31,7 @@ export class OnetripSessionStore extends session.Store {
   readonly #snapshots = new WeakMap<object, Snapshot>()
 
   /** @throws TypeError unless `store` was created by `createSessionStore`. */
-  constructor(store: Pick<SessionStore, 'external'>, options?: AdapterOptions) {
+  constructor(store: SessionStore, options?: AdapterOptions) {
     super()
     this.#sessions = adapter(store, options)
   }
@@ -116,6 +116,6 @@ export class OnetripSessionStore extends session.Store {
  * @throws TypeError unless `store` was created by `createSessionStore`.
  */
 export const expressSessionStore = (
-  store: Pick<SessionStore, 'external'>,
+  store: SessionStore,
   options?: AdapterOptions,
 ): OnetripSessionStore => new OnetripSessionStore(store, options)

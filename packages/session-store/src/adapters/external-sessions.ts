@@ -1,12 +1,13 @@
+import { contextOf } from '../core/context.ts'
 import { decodeReadable, readStored, type SessionData } from '../core/data/data.ts'
 import type { SwappedField } from '../core/data/data-fields.ts'
-import { MAX_TOMBSTONE_SECONDS, type sessionData } from '../core/data/session-data.ts'
+import { MAX_TOMBSTONE_SECONDS, sessionData } from '../core/data/session-data.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkNumber, checkString } from '../core/input.ts'
 import { EXTERNAL, type Keys } from '../core/keys.ts'
 import { type Command, timeOf, type Update } from '../core/operations.ts'
-import type { Runner } from '../core/sending/runner.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../core/sessions/walk.ts'
+import type { SessionStore } from '../core/store-types.ts'
 
 const MAX_ID_LENGTH = 1_024
 const MAX_BLOCKED_MS = 1000 * MAX_TOMBSTONE_SECONDS
@@ -117,21 +118,15 @@ function contentsOf(keys: Keys, ids: readonly string[]): Update<ExternalSession[
   }
 }
 
-interface ExternalContext {
-  runner: Pick<Runner, 'run'>
-  keys: Keys
-  now: () => number
-  idleSeconds: number
-  byId: ReturnType<typeof sessionData>
-}
-
-export function externalSessions({
-  runner,
-  keys,
-  now,
-  idleSeconds,
-  byId,
-}: ExternalContext): ExternalSessions {
+/**
+ * The sessions of a store whose ids other software creates.
+ *
+ * @throws TypeError unless `createSessionStore` created the store.
+ */
+export function externalSessions(store: SessionStore): ExternalSessions {
+  const context = contextOf(store)
+  const { runner, keys, now, idleSeconds, rules } = context
+  const byId = sessionData(context, rules.external)
   return {
     idleSeconds,
     read: async (id) => await byId.read(externalId(id)),

@@ -21,10 +21,7 @@ export type { AdapterOptions, OldStore, StoredSession } from './session-store.ts
  *
  * @throws TypeError unless `store` was created by `createSessionStore`.
  */
-export function fastifySessionStore(
-  store: Pick<SessionStore, 'external'>,
-  options?: AdapterOptions,
-) {
+export function fastifySessionStore(store: SessionStore, options?: AdapterOptions) {
   const sessions = adapter(store, options)
   return {
     /** The session; null if it has ended or is idle, or its cookie has expired. */

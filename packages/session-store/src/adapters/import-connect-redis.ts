@@ -2,6 +2,7 @@ import { StoreError } from '../core/errors.ts'
 import { checkNumber, checkObject, checkString } from '../core/input.ts'
 import { escapedPattern } from '../core/keys.ts'
 import type { SessionStore } from '../core/store-types.ts'
+import { type ExternalSessions, externalSessions } from './external-sessions.ts'
 import { expiryOf } from './session-store.ts'
 
 /** What an import has done so far. */
@@ -47,7 +48,7 @@ type Outcome = 'imported' | 'existing' | { skipped: string }
  * @throws StoreError from the store; errors of `send`. Sessions that cannot be imported are skipped.
  */
 export async function importConnectRedis(
-  store: Pick<SessionStore, 'external'>,
+  store: SessionStore,
   options: ImportOptions,
 ): Promise<ImportProgress> {
   checkObject('options', options)
@@ -63,6 +64,7 @@ export async function importConnectRedis(
     if (typeof outcome === 'string') progress[outcome]++
     else progress.skipped[outcome.skipped] = (progress.skipped[outcome.skipped] ?? 0) + 1
   }
+  const sessions = externalSessions(store)
   let cursor = '0'
   do {
     const reply = await send(['SCAN', cursor, 'MATCH', match, 'COUNT', String(batchSize)])
@@ -72,7 +74,7 @@ export async function importConnectRedis(
       signal?.throwIfAborted()
       const batch = keys.slice(at, at + batchSize)
       const outcomes = await Promise.all(
-        batch.map((key) => importOne(store, send, key, key.slice(prefix.length))),
+        batch.map((key) => importOne(sessions, send, key, key.slice(prefix.length))),
       )
       outcomes.forEach(count)
       onProgress?.(progress)
@@ -86,7 +88,7 @@ const NO_EXPIRY = -1
 const NO_KEY = -2
 
 async function importOne(
-  { external }: Pick<SessionStore, 'external'>,
+  sessions: ExternalSessions,
   send: ImportOptions['send'],
   key: string,
   id: string,
@@ -102,7 +104,7 @@ async function importOne(
   if (expiryOf(session) <= Date.now()) return { skipped: 'expired' }
   const left = ttlMs === NO_EXPIRY ? {} : { leftMs: ttlMs, blockedMs: Math.max(1, ttlMs) }
   try {
-    const added = await external.add(id, session, { ...left, isCopy: true })
+    const added = await sessions.add(id, session, { ...left, isCopy: true })
     if (added === 'ended') return { skipped: 'destroyed' }
     return added === 'added' ? 'imported' : 'existing'
   } catch (error) {

@@ -4,7 +4,7 @@ import { StoreError } from '../core/errors.ts'
 import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 import type { SessionStore } from '../core/store-types.ts'
 import type { Changes } from './changes.ts'
-import type { ExternalSessions } from './external-sessions.ts'
+import { type ExternalSessions, externalSessions } from './external-sessions.ts'
 import { limitedWarnings } from './warnings.ts'
 
 /** A session as express-session and @fastify/session store it: JSON, including the cookie's attributes. */
@@ -32,11 +32,8 @@ export interface AdapterOptions {
 const optionNames: NamesOf<AdapterOptions> = { migrateFrom: true }
 
 /** The functions that both adapters share. They return promises; `answer` serves callbacks. */
-export function adapter(store: Pick<SessionStore, 'external'>, options: AdapterOptions = {}) {
-  const sessions = store?.external
-  if (typeof sessions?.put !== 'function') {
-    throw new TypeError('the first argument must be a store created by createSessionStore')
-  }
+export function adapter(store: SessionStore, options: AdapterOptions = {}) {
+  const sessions = externalSessions(store)
   checkOptionNames('the session store of a framework', options, optionNames)
   const { migrateFrom } = options
   const warn = limitedWarnings()

@@ -27,15 +27,16 @@ export {
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys, type SessionsPart } from './keys.ts'
-export type {
-  Command,
-  CommandList,
-  PopularItem,
-  RecordedView,
-  Reply,
-  Session,
-  Update,
-  ViewedItem,
+export {
+  type Command,
+  type CommandList,
+  type PopularItem,
+  type RecordedView,
+  type Reply,
+  type Session,
+  type Update,
+  updateToken,
+  type ViewedItem,
 } from './operations.ts'
 export type { Outcome } from './outcomes.ts'
 export type { Janitor } from './retention/janitor.ts'

@@ -1,4 +1,3 @@
-import type { ExternalSessions } from '../adapters/external-sessions.ts'
 import type { DataOption, MaybeData, PatchOptions, SessionData } from './data/data.ts'
 import type { PopularItem, RecordedView, Session, Update, ViewedItem } from './operations.ts'
 import type { Janitor } from './retention/janitor.ts'
@@ -61,9 +60,6 @@ export interface SessionStore {
   /** How operations are sent, and the state of the connections. */
   readonly info: StoreInfo
 
-  /** Sessions whose ids other software creates: for adapters such as that of express-session. */
-  readonly external: ExternalSessions
-
   /**
    * Logs a user in with a new token, and adds the session to the user's list (`userSessions`). One round
    * trip; up to five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If
@@ -80,18 +76,8 @@ export interface SessionStore {
    */
   loginGuest(): Promise<NewSession>
 
-  /** Returns a new token for `updateToken`. Sends nothing to Redis. */
-  issueToken(): string
-
   /** When this token expires, in milliseconds since 1970. The session may end earlier. */
   tokenExpiresAt(token: string): number
-
-  /**
-   * `update_token` of the source articles: logs the user in with this token, and records a view of `item` if
-   * given. One round trip. It creates a missing session, so do not use it to record views of users who may
-   * have logged out. The session is not in the user's list.
-   */
-  updateToken(token: string, user: string, item?: string): Promise<void>
 
   /**
    * Records that the session viewed the item, and refreshes the session. One round trip, which also reads the
@@ -208,7 +194,7 @@ export interface SessionStore {
 
   /**
    * Returns everything that the store holds about a user: sessions with views and data, including those that
-   * were started with `updateToken`. Walks all sessions of all users, about 1,000 per round trip. May miss a
+   * were started with the operation `updateToken`. Walks all sessions of all users, about 1,000 per round trip. May miss a
    * session that starts meanwhile.
    */
   exportUser(user: string, options?: WalkOptions): Promise<UserExport>

@@ -1,3 +1,4 @@
+import { contextOf } from '../core/context.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkObject, checkString } from '../core/input.ts'
 import { usersOf } from '../core/operations.ts'
@@ -180,11 +181,6 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
         inFlight: inFlight + other.inFlight,
       }
     },
-    get external(): never {
-      throw new TypeError('bridgeStores does not support external sessions (store.external)')
-    },
-
-    issueToken: () => homeStore.issueToken(),
     tokenExpiresAt: (token) => homeStore.tokenExpiresAt(token),
     loginGuest: () => homeStore.loginGuest(),
 
@@ -198,11 +194,6 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       // The guest session had left the source before its records were read.
       await logout(session.token)
       return await to.store.login(user, options)
-    },
-
-    async updateToken(token, user, item) {
-      const store = (await isInTarget(token)) ? to.store : homeStore
-      await store.updateToken(token, user, item)
     },
 
     recordView: async (token, item, options) =>
@@ -239,7 +230,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       const range = rangeOf(page)
       const user = await userOf(token)
       if (user === null) return { sessions: [] }
-      const idleBefore = clock() - 1000 * to.store.external.idleSeconds
+      const idleBefore = clock() - 1000 * contextOf(to.store).idleSeconds
       const { sessions, nextCursor } = await userPage(user, range)
       return {
         sessions: sessions

@@ -67,7 +67,7 @@ export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
       throw new TypeError(`options without effect, because a store is given: ${names}`)
     }
     checkFunctions('store', given, ['login', 'checkToken', 'recordView', 'logout'])
-    given.issueToken?.() // throws if the store has no tokens
+    requireTokens(given)
     return { ...shared, store: given, close: async () => undefined }
   }
   const { readyTimeoutMs = 8_000, ...storeOptions } = ownStore as SessionStoreOptions &
@@ -75,11 +75,20 @@ export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
   checkRange('readyTimeoutMs', readyTimeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
   const store = createSessionStore(storeOptions)
   try {
-    store.issueToken()
+    requireTokens(store)
     await store.ready(readyTimeoutMs)
   } catch (error) {
     await store.close()
     throw error
   }
   return { ...shared, store, close: () => store.close() }
+}
+
+/** @throws TypeError if the store has no tokens. */
+function requireTokens(store: SessionStore): void {
+  try {
+    store.tokenExpiresAt?.('')
+  } catch (error) {
+    if (error instanceof TypeError) throw error
+  }
 }

@@ -1,5 +1,6 @@
 import session, { type SessionOptions } from 'express-session'
 import { describe, expect, test } from 'vitest'
+import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import { articleKeys as keys, type SessionStoreOptions } from '../../src/core/index.ts'
 import { retentionServer } from '../retention-fixture.ts'
 import { expressForThisTest, rounded, versionsOfExpress } from './express-app.ts'
@@ -120,7 +121,7 @@ describe.each(versionsOfExpress)('%s', (_, express) => {
 
     const data = { cookie: new session.Cookie(), user: 'ada' }
     await adapter.set('one', data)
-    await store.external.patch('one', { cart: ['book'] })
+    await externalSessions(store).patch('one', { cart: ['book'] })
     await adapter.set('one', Object.assign(data, { theme: 'dark' }))
     expect(await adapter.get('one')).toMatchObject({ cart: ['book'], theme: 'dark' })
   })

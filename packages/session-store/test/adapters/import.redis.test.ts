@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import { type ImportProgress, importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
 import { articleKeys as keys } from '../../src/core/index.ts'
 import { evictOnly, retentionServer } from '../retention-fixture.ts'
@@ -23,7 +24,7 @@ describe('importConnectRedis', () => {
     expect(await adapter.get('s42')).toEqual(await old.get('s42'))
 
     // Changes that requests made meanwhile stay.
-    await store.external.patch('s1', { index: 'changed' })
+    await externalSessions(store).patch('s1', { index: 'changed' })
     await adapter.destroy('s2')
     await make(old, 's3', { index: 'newer' }, 600)
     expect(await importConnectRedis(store, { send })).toEqual({

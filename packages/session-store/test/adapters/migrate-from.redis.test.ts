@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
 import { importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
 import { evictOnly, retentionServer } from '../retention-fixture.ts'
@@ -53,7 +54,7 @@ describe.each([
       await make(old, 'one', { user: 'ada', isAdmin: true })
       await importConnectRedis(store, { send })
       const { cookie } = (await make_(store).get('one')) ?? {}
-      await store.external.patch('one', { cookie, isAdmin: undefined })
+      await externalSessions(store).patch('one', { cookie, isAdmin: undefined })
       const adapter = make_(store, { migrateFrom: old })
       expect(await adapter.get('one')).toEqual({ cookie, user: 'ada' })
       clock.pass(IDLE_SECONDS + 1)
@@ -90,7 +91,7 @@ describe.each([
       await change()
       return {
         async get(asked: string, callback: (error: unknown, session?: unknown) => void) {
-          await store.external.add(asked, stale, { isCopy: true })
+          await externalSessions(store).add(asked, stale, { isCopy: true })
           await old.get(asked, callback)
         },
         destroy: old.destroy.bind(old),

@@ -1,7 +1,9 @@
 import { expect } from 'vitest'
 import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import { importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
 import type { OldStore } from '../../src/adapters/session-store.ts'
+import { contextOf, setContext } from '../../src/core/context.ts'
 import type { SessionStore } from '../../src/core/index.ts'
 
 export type Fields = Record<string, unknown>
@@ -53,8 +55,9 @@ export class OldWorld {
 
 /** The session store of one request to a new process. */
 export const requestOf = (store: SessionStore, old: OldWorld, gate = open) => {
-  const { external } = gated(store, gate)
-  const adapter = expressSessionStore({ external }, { migrateFrom: old.store(gate) })
+  const own = gated(store, gate)
+  const external = externalSessions(own)
+  const adapter = expressSessionStore(own, { migrateFrom: old.store(gate) })
   return {
     get: async (id: string) => (await adapter.get(id)) as Fields | null | undefined,
     destroy: async (id: string) => await adapter.destroy(id),
@@ -63,18 +66,18 @@ export const requestOf = (store: SessionStore, old: OldWorld, gate = open) => {
   }
 }
 
-const gated = ({ external }: SessionStore, gate: Gate): Pick<SessionStore, 'external'> => ({
-  external: new Proxy(external, {
-    get(target, name) {
-      const value = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      return async (...args: unknown[]) => {
-        await gate()
-        return await value.apply(target, args)
-      }
-    },
-  }),
-})
+/** The same store, whose operations wait for the gate. */
+function gated(store: SessionStore, gate: Gate): SessionStore {
+  const context = contextOf(store)
+  const { runner } = context
+  const run: typeof runner.run = async (update) => {
+    await gate()
+    return await runner.run(update)
+  }
+  const own = { ...store }
+  setContext(own, { ...context, runner: { ...runner, run } })
+  return own
+}
 
 export const killed = new Error('killed')
 

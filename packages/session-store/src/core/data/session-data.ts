@@ -1,10 +1,8 @@
+import type { SessionContext, StoreContext } from '../context.ts'
 import { requireSession, StoreError } from '../errors.ts'
 import { checkNumber, checkObject } from '../input.ts'
-import type { Keys } from '../keys.ts'
-import { checkToken, GUEST, updateToken } from '../operations.ts'
-import type { Runner } from '../sending/runner.ts'
+import { checkToken } from '../operations.ts'
 import { forgetSessions } from '../sessions/user-sessions.ts'
-import type { Tokens } from '../tokens/tokens.ts'
 import {
   type DataWrite,
   endCopy,
@@ -26,15 +24,6 @@ export const MAX_TOMBSTONE_SECONDS = 400 * 24 * 3600
 const tombstoneSeconds = (seconds: number) =>
   Math.ceil(Math.min(Math.max(seconds, MIN_TOMBSTONE_SECONDS), MAX_TOMBSTONE_SECONDS))
 
-interface SessionDataContext {
-  runner: Pick<Runner, 'run'>
-  keys: Keys
-  /** Milliseconds since 1970. */
-  now: () => number
-  idleSeconds: number
-  rules: DataRules
-}
-
 interface WriteOptions extends PatchOptions {
   /** The new time of last use of the session, in milliseconds since 1970. Default now. */
   seenAt?: number
@@ -44,7 +33,7 @@ interface WriteOptions extends PatchOptions {
 }
 
 /** Session data by session id. The caller must check that the client may use the id. */
-export function sessionData({ runner, keys, now, idleSeconds, rules }: SessionDataContext) {
+export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, rules: DataRules) {
   return {
     /** The data of a session; undefined if it has ended or is idle. One round trip. */
     async read(id: string): Promise<SessionData | undefined> {
@@ -109,19 +98,12 @@ export function sessionData({ runner, keys, now, idleSeconds, rules }: SessionDa
   }
 }
 
-/** The functions of the store for guests and session data, by token. */
-export function dataFunctions({ tokens, ...context }: SessionDataContext & { tokens: Tokens }) {
-  const byId = sessionData(context)
-  const { runner, keys, now } = context
+/** The functions of the store for session data, by token. */
+export function dataFunctions(context: StoreContext) {
+  const { tokens, rules } = context
+  const byId = sessionData(context, rules.tokens)
 
   return {
-    async loginGuest() {
-      const token = tokens.issue()
-      const id = tokens.verify(token)
-      await runner.run(updateToken(keys, { id, user: GUEST }, now()))
-      return { token, expiresAt: tokens.expiresAt(id) }
-    },
-
     async data(token: string): Promise<SessionData> {
       return requireSession(await byId.read(tokens.verify(token)))
     },

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { StoreError } from '../errors.ts'
+import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
 import type { Update } from '../operations.ts'
-import { isNotSent, notSent } from '../outcomes.ts'
+import { errorKind, isNotSent, notSent } from '../outcomes.ts'
 import type { NodeResult, Runner } from './runner.ts'
 
 type NodeRunner = Pick<Runner, 'nodes' | 'runOn'>
@@ -61,7 +61,7 @@ export async function pingNodes(
 }
 
 /** Pause between two checks of whether Redis is ready. */
-const PING_INTERVAL_MS = 20
+const PING_INTERVAL_MS = 50
 
 /**
  * Waits until a server serves its keys. (A client also connects to a cluster that is down.)
@@ -72,22 +72,28 @@ export async function untilServed(
   context: { runner: Runner; keys: Keys },
   timeoutMs: number,
 ): Promise<void> {
+  const { topology } = context.runner.sender
   const until = performance.now() + timeoutMs
-  for (;;) {
+  let reason: StoreError | undefined
+  do {
     try {
-      await pingNodes(context, Math.max(1, until - performance.now()))
-      return
+      return void (await pingNodes(context, Math.max(1, until - performance.now())))
     } catch (error) {
-      if (performance.now() >= until) throw await notReady(context.runner, error, timeoutMs)
+      if (isAnswer(error)) return
+      // The last attempt has hardly any time: an earlier one says more.
+      if (reason === undefined || isNotSent(error)) reason = error as StoreError
     }
     await delay(PING_INTERVAL_MS)
-  }
+  } while (performance.now() < until)
+  const after = `after ${timeoutMs / 1000} s`
+  if (!isNotSent(reason)) throw notSent(`no usable reply ${after}`, reason)
+  throw notSent(`no connection ${after}`, (await topology?.whyNotReady?.()) ?? reason.cause)
 }
 
-async function notReady(runner: Runner, error: unknown, timeoutMs: number): Promise<StoreError> {
-  const after = `after ${timeoutMs / 1000} s`
-  const cause = (await runner.sender.topology?.whyNotReady?.()) ?? (error as Error).cause ?? error
-  return isNotSent(error)
-    ? notSent(`no connection ${after}`, cause)
-    : notSent(`Redis did not serve its keys ${after}`, error)
-}
+/** Errors of a server, or of its cluster, that is not ready yet. Any other one will not go away by itself. */
+const TEMPORARY = new Set(['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN'])
+
+const isAnswer = (error: unknown): boolean =>
+  error instanceof StoreError &&
+  error.code === 'ONETRIP_REFUSED' &&
+  !TEMPORARY.has(errorKind(error.cause as Error))

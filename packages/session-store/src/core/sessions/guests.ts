@@ -1,3 +1,4 @@
+import type { SessionContext } from '../context.ts'
 import { copyCommands, readStored, type StoredData, writeData } from '../data/data.ts'
 import { checkObject, checkString } from '../input.ts'
 import type { Keys } from '../keys.ts'
@@ -10,7 +11,6 @@ import {
   trimViews,
   type Update,
 } from '../operations.ts'
-import type { Runner } from '../sending/runner.ts'
 import type { LoginOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 import { login } from './user-sessions.ts'
@@ -147,14 +147,6 @@ const isSame = (one: GuestRecords, other: GuestRecords): boolean =>
   one.data.version === other.data.version &&
   JSON.stringify(one.viewed) === JSON.stringify(other.viewed)
 
-interface GuestContext {
-  runner: Pick<Runner, 'run'>
-  keys: Keys
-  /** Milliseconds since 1970. */
-  now: () => number
-  idleSeconds: number
-}
-
 /**
  * Logs a user in with a new session that takes over the records of a guest session, and ends that one. The
  * sessions may be on different nodes, so no single command can move the records. Three round trips; two if there
@@ -167,7 +159,7 @@ interface GuestContext {
  * Returns the number of entries in the user's list.
  */
 export async function loginFromGuest(
-  { runner, keys, now, idleSeconds }: GuestContext,
+  { runner, keys, now, idleSeconds }: SessionContext,
   { guest, id, user }: { guest: string; id: string; user: string },
 ): Promise<number> {
   const copied = await runner.run(guestRecords(keys, guest, now() - 1000 * idleSeconds))

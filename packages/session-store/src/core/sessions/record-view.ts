@@ -1,26 +1,25 @@
+import type { StoreContext } from '../context.ts'
 import { type MaybeData, withDataIf } from '../data/data.ts'
 import { repeatable, requireSession, StoreError } from '../errors.ts'
-import { checkKey, checkName } from '../input.ts'
-import type { Keys } from '../keys.ts'
-import { type RecordedView, recordView, type Update, undoView } from '../operations.ts'
-import type { Runner } from '../sending/runner.ts'
+import { checkKey, checkLimit, checkName } from '../input.ts'
+import {
+  type PopularItem,
+  popularItems,
+  type RecordedView,
+  recordView,
+  type Update,
+  undoView,
+  type ViewedItem,
+  viewedItems,
+} from '../operations.ts'
 import type { ViewOptions } from '../store-options.ts'
-import type { Tokens } from '../tokens/tokens.ts'
 import { type RepeatableView, recordViewOnce, undoViewOnce } from './repeated-views.ts'
 
-interface ViewContext {
-  runner: Pick<Runner, 'run' | 'begin' | 'end'>
-  keys: Keys
-  tokens: Tokens
-  /** Milliseconds since 1970. */
-  now: () => number
-  /** Whether all keys are on one server, so that a script can use the keys of a session and of an item. */
-  sameServer: boolean
-}
-
-/** The functions of the store that record views. */
-export function viewFunctions({ runner, keys, tokens, now, sameServer }: ViewContext) {
+/** The functions of the store that record and list views. */
+export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
   const { run } = runner
+  /** Whether a script can use the keys of a session and of an item. */
+  const sameServer = !runner.sender.topology && keys.parts().length === 1
 
   async function recordOnce<View>(
     recording: Update<View | undefined>,
@@ -50,6 +49,15 @@ export function viewFunctions({ runner, keys, tokens, now, sameServer }: ViewCon
   }
 
   return {
+    async viewedItems(token: string): Promise<ViewedItem[]> {
+      return requireSession(await run(viewedItems(keys, tokens.verify(token))))
+    },
+
+    async popularItems(limit = 10): Promise<PopularItem[]> {
+      checkLimit(limit)
+      return await run(popularItems(keys, limit))
+    },
+
     async recordView<Asked extends ViewOptions>(
       token: string,
       item: string,

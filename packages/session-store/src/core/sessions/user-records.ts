@@ -1,9 +1,9 @@
+import { multiStep, type StoreContext } from '../context.ts'
 import { decodeReadable, readStored } from '../data/data.ts'
 import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { type Command, memberScores, type Reply, timeOf, type Update } from '../operations.ts'
-import type { Runner } from '../sending/runner.ts'
-import { totalEnded } from './user-session-lists.ts'
+import { totalEnded, userSessionLists } from './user-session-lists.ts'
 import { endSessions, forgetSessions } from './user-sessions.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from './walk.ts'
 
@@ -34,11 +34,6 @@ export interface WalkOptions {
   signal?: AbortSignal
 }
 
-interface RecordsContext {
-  runner: Pick<Runner, 'run'>
-  keys: Keys
-}
-
 /**
  * All sessions of a user. Walks all logins, because sessions that were started with `updateToken` are not in the
  * user's list. May miss a session that starts meanwhile.
@@ -46,7 +41,7 @@ interface RecordsContext {
  * @returns Session ids in groups of at most 20. An id may occur twice.
  */
 async function* sessionsOf(
-  { runner, keys }: RecordsContext,
+  { runner, keys }: StoreContext,
   user: string,
   { onProgress, signal }: WalkOptions,
 ): AsyncGenerator<string[]> {
@@ -105,14 +100,14 @@ function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<Ex
 const timeOrNull = (score: Reply | undefined): number | null =>
   score === null || score === undefined ? null : timeOf(score)
 
-/** @param context `endListed` ends the sessions in a user's list, and yields numbers as `totalEnded` expects them. */
-export function userRecords(
-  context: RecordsContext & { endListed(user: string): AsyncIterable<number> },
-) {
-  const { runner, keys, endListed } = context
+/** The functions of the store for all records of a user. */
+export function userRecords(context: StoreContext) {
+  const { runner, keys } = context
+  const lists = userSessionLists(context)
+  const steps = multiStep(context)
 
   async function* erase(user: string, options: WalkOptions): AsyncGenerator<number> {
-    yield* endListed(user)
+    yield* lists.endAll(user)
     for await (const ids of sessionsOf(context, user, options)) {
       const users = await runner.run(endSessions(keys, ids))
       yield users.filter((owner) => owner !== undefined).length
@@ -121,7 +116,7 @@ export function userRecords(
   }
 
   return {
-    async exportUser(user: string, options: WalkOptions = {}): Promise<UserExport> {
+    exportUser: steps(async (user: string, options: WalkOptions = {}): Promise<UserExport> => {
       checkName('user', user)
       checkWalk(options)
       const sessions = new Map<string, ExportedSession>()
@@ -130,13 +125,13 @@ export function userRecords(
         for (const session of found) sessions.set(session.id, session)
       }
       return { user, sessions: [...sessions.values()] }
-    },
+    }),
 
-    async eraseUser(user: string, options: WalkOptions = {}): Promise<number> {
+    eraseUser: steps(async (user: string, options: WalkOptions = {}): Promise<number> => {
       checkName('user', user)
       checkWalk(options)
       return await totalEnded(erase(user, options))
-    },
+    }),
   }
 }
 

@@ -1,0 +1,102 @@
+import { dataRules } from './data/data-fields.ts'
+import { requireSession } from './errors.ts'
+import { checkFunctions, checkOptions } from './input.ts'
+import { articleKeys, type Keys, prefixedKeys } from './keys.ts'
+import { checkToken, type Session, type Update } from './operations.ts'
+import { checkOptionNames } from './option-names.ts'
+import { checkRange } from './range.ts'
+import { createRunner, type Runner } from './sending/runner.ts'
+import { chooseSender, DEFAULT_DEADLINE_MS } from './sending/strategies.ts'
+import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
+import { createTokens, type Tokens } from './tokens/tokens.ts'
+
+/** What the functions of a store share. */
+export interface StoreContext {
+  readonly runner: Runner
+  readonly keys: Keys
+  readonly tokens: Tokens
+  /** Milliseconds since 1970. */
+  now(): number
+  readonly idleSeconds: number
+  readonly maxSessionsPerUser: number
+  readonly deadlineMs: number
+  readonly rules: ReturnType<typeof dataRules>
+}
+
+/** What functions by session id need. */
+export interface SessionContext extends Pick<StoreContext, 'keys' | 'now' | 'idleSeconds'> {
+  readonly runner: Pick<Runner, 'run'>
+}
+
+/** @throws TypeError as `createSessionStore`. */
+export function createContext(options: SessionStoreOptions): StoreContext {
+  checkOptions('a session store', options)
+  checkOptionNames('a session store', options, storeOptionNames)
+  const tokensOptions = options.tokens || undefined
+  checkOptionNames('tokens', tokensOptions, tokensOptionNames)
+  const {
+    idleSeconds = 14 * 24 * 3600,
+    maxSessionsPerUser = 100,
+    prefix = '',
+    maxInFlight = 1_000,
+    deadlineMs = DEFAULT_DEADLINE_MS,
+    keys: layout = articleKeys,
+  } = options
+  checkRange('maxSessionsPerUser', maxSessionsPerUser, { min: 1, integer: true })
+  checkRange('idleSeconds', idleSeconds, { min: 0.001 })
+  checkRange('maxInFlight', maxInFlight, { min: 1, integer: true })
+  checkFunctions('keys', layout, Object.keys(articleKeys))
+  const shared = {
+    keys: prefixedKeys(prefix, layout),
+    tokens: createTokens(options.tokens),
+    now: tokensOptions?.clock ?? Date.now,
+    idleSeconds,
+    maxSessionsPerUser,
+    deadlineMs,
+    rules: dataRules(options.dataLimits),
+  }
+  return { ...shared, runner: createRunner(chooseSender(options), { deadlineMs, maxInFlight }) }
+}
+
+/** Wraps a function that may run several updates, so that `close` waits for all of them. */
+export const multiStep =
+  ({ runner }: Pick<StoreContext, 'runner'>) =>
+  <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+  async (...args: Args): Promise<Result> => {
+    runner.begin()
+    try {
+      return await call(...args)
+    } finally {
+      runner.end()
+    }
+  }
+
+export const isIdle = (
+  { now, idleSeconds }: Pick<StoreContext, 'now' | 'idleSeconds'>,
+  { lastSeenAt }: { lastSeenAt: number },
+): boolean => lastSeenAt < now() - 1000 * idleSeconds
+
+/** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
+export async function checkWith<Found extends Session>(
+  context: StoreContext,
+  update: Update<Found | undefined>,
+): Promise<Found> {
+  const session = requireSession(await context.runner.run(update))
+  return requireSession(isIdle(context, session) ? undefined : session)
+}
+
+/** @throws StoreError as `checkWith`. */
+export const checkId = (context: StoreContext, id: string): Promise<Session> =>
+  checkWith(context, checkToken(context.keys, id))
+
+const contexts = new WeakMap<object, StoreContext>()
+
+export const setContext = (store: object, context: StoreContext): void =>
+  void contexts.set(store, context)
+
+/** @throws TypeError unless `createSessionStore` created the store. */
+export function contextOf(store: object): StoreContext {
+  const context = contexts.get(store)
+  if (context) return context
+  throw new TypeError('the first argument must be a store created by createSessionStore')
+}
