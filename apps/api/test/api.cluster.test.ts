@@ -175,7 +175,6 @@ test('a user with restricted permissions, and TLS', async () => {
     REDIS_TLS_CERT_FILE: certificates.client.certFile,
     REDIS_TLS_KEY_FILE: certificates.client.keyFile,
     REDIS_TLS_SERVER_NAME: 'redis.test',
-    REDIS_POOL_SIZE: '2',
   })
   const users = Array.from({ length: 8 }, (_, index) => `restricted ${index}`)
   for (const user of users) {

@@ -51,7 +51,7 @@ describe('sentinels with a password', () => {
       views.set(strategy, (await store.recordView(token, 'book')).views)
       expect(await store.ping()).toEqual([
         {
-          node: strategy === 'naive' ? 'naive' : `127.0.0.1:${await redis.masterPort()}`,
+          node: strategy === 'naive' ? MASTER_NAME : `127.0.0.1:${await redis.masterPort()}`,
         },
       ])
     }

@@ -19,6 +19,7 @@ export function shortConnections(server: Server, deadlineMs: number): Sender {
       const redis = server.short(connectionMs)
       return await connections.use(redis, () => oneByOne.send(redis, commands))
     },
+    connections: () => ({ connections: 0, ready: 0, server: server.name }),
     close: async () => connections.close(),
   }
 }
