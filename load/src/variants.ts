@@ -16,8 +16,6 @@ const clients = {
   express: 'connect-redis',
   'naive-lean': 'ioredis',
   'pipeline-framed': 'ioredis',
-  transaction: 'ioredis',
-  script: 'ioredis',
 } as const
 
 export type ContenderName = keyof typeof clients
@@ -39,8 +37,6 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   pipeline: 'a long-lived connection, one ioredis pipeline per request (as in the source articles)',
   'pipeline-framed':
     'a long-lived connection, one pipeline per request, encoded by the store as one string',
-  transaction: 'a long-lived connection, one pipeline with MULTI and EXEC per request',
-  script: 'a long-lived connection, one server-side script per request',
   batch:
     'a long-lived connection, one pipeline for up to 16 concurrent requests, with merged commands',
   noop: 'no Redis: an upper limit, the API without Redis work',

@@ -7,12 +7,8 @@ import { byId, create } from './dom.js'
 /** @type {Record<string, string>} */
 const descriptions = {
   naive: 'A new connection per request. One command at a time.',
-  'naive-lean': 'A new connection per request, with minimal handshake. One command at a time.',
   sequential: 'A shared connection. One command at a time.',
   pipeline: 'A shared connection. All commands in one round trip.',
-  'pipeline-framed': 'A shared connection. All commands in one round trip, written as one string.',
-  transaction: 'A shared connection. MULTI and EXEC in one round trip.',
-  script: 'A shared connection. A Lua script in one round trip.',
   batch: 'A shared connection. Concurrent requests share a round trip.',
 }
 

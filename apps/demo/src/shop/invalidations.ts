@@ -1,4 +1,4 @@
-import { connectionTo, type RedisLocation } from '../redis-location.ts'
+import { connectionTo, type RedisLocation } from '@onetrip/api'
 
 /**
  * Address of Redis; a cluster is not supported. The Redis user needs permission for `CLIENT TRACKING`,

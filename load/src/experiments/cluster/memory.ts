@@ -1,4 +1,5 @@
-import { createSessionStore, parseInfo, partitionedKeys } from '@onetrip/session-store'
+import { createSessionStore, parseInfo } from '@onetrip/session-store'
+import { partitionedKeys } from '@onetrip/session-store/cluster'
 import { itemName } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Redis } from 'ioredis'

@@ -1,3 +1,0 @@
-import { serveStrategy } from './support/serve.ts'
-
-await serveStrategy('transaction')
