@@ -3,7 +3,7 @@ import calculateSlot from 'cluster-key-slot'
 import { Cluster, Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys, createSessionStore, type SessionStoreOptions } from '../src/core/index.ts'
+import { articleKeys, createSessionStore } from '../src/core/index.ts'
 import { clusterStoreForThisTest, keys, strategies, tokens } from './cluster-store.ts'
 import { idOf } from './retention-fixture.ts'
 

@@ -9,7 +9,6 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/core/index.ts'
-import { runUpdateToken } from './update-token.ts'
 
 const server = redisOfThisFile()
 const url = () => `unix://${server.socket}`
