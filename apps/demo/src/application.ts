@@ -47,7 +47,7 @@ export function demoOptions(environment: NodeJS.ProcessEnv = process.env): DemoO
   const config = loadConfig(environment)
   const { DEMO_SOCKET = '', REPORT_FILE = '' } = environment
   const redis = redisLocation(config)
-  // The naive strategies keep no connection open. On a cluster each primary reports changes of its own keys only.
+  // `naive` keeps no connection open. On a cluster each primary reports changes of its own keys only.
   const hasCache = !config.STRATEGY.startsWith('naive') && !redis.cluster
   return {
     redis,

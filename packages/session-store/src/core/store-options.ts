@@ -15,7 +15,7 @@ export interface SessionStoreOptions extends StrategyOptions {
   sender?: Sender
   /**
    * Maximum number of updates in flight; more are rejected. On a cluster, the limit applies to each node, so that
-   * a node that does not reply does not block updates of the others. With the naive strategies, it applies to all
+   * a node that does not reply does not block updates of the others. With `naive`, it applies to all
    * nodes together. Default 1,000.
    */
   maxInFlight?: number
