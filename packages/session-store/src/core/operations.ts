@@ -38,6 +38,35 @@ export interface Update<Result> extends CommandList {
   read(replies: readonly Reply[]): Result
 }
 
+/** An update whose commands have names, so that others can add commands to it or replace some. */
+export interface NamedUpdate<Result, Name extends string> extends Update<Result> {
+  /** In the order in which they are sent. */
+  readonly named: Readonly<Record<Name, Command>>
+  readNamed(replies: Readonly<Record<Name, Reply>>): Result
+}
+
+/** @param read Called with one reply for each name. */
+export function namedUpdate<Result, Name extends string>(
+  named: Readonly<Record<Name, Command>>,
+  read: (replies: Readonly<Record<Name, Reply>>) => Result,
+  flags: Pick<Update<Result>, 'readOnly' | 'mergeable'>,
+): NamedUpdate<Result, Name> {
+  const names = Object.keys(named) as Name[]
+  return {
+    ...flags,
+    named,
+    readNamed: read,
+    commands: Object.values(named),
+    read(replies) {
+      const byName = {} as Record<Name, Reply>
+      names.forEach((name, place) => {
+        byName[name] = replies[place] ?? null
+      })
+      return read(byName)
+    },
+  }
+}
+
 /** The value of a guest session in the hash `login`. */
 export const GUEST = ''
 
@@ -125,24 +154,27 @@ export function recordView(
   keys: Keys,
   input: { id: string; item: string },
   now: number,
-): Update<RecordedView | undefined> {
+): NamedUpdate<RecordedView | undefined, keyof ViewCommands> {
   const { id, item } = input
-  return {
-    commands: [
-      ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
-      ['ZADD', keys.viewed(id), scoreOf(now), item],
-      trimViews(keys, id),
-      ['ZINCRBY', keys.popular(item), -1, item],
-      ['HGET', keys.login(id), id],
-    ],
-    mergeable: true,
-    readOnly: false,
-    read([, , , count, reply]) {
-      const user = userOf(reply)
-      return user === undefined ? undefined : { user, views: -Number(count) }
-    },
+  const commands: ViewCommands = {
+    refresh: ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
+    view: ['ZADD', keys.viewed(id), scoreOf(now), item],
+    trim: trimViews(keys, id),
+    count: ['ZINCRBY', keys.popular(item), -1, item],
+    user: ['HGET', keys.login(id), id],
   }
+  return namedUpdate(
+    commands,
+    (replies) => {
+      const user = userOf(replies.user)
+      return user === undefined ? undefined : { user, views: -Number(replies.count) }
+    },
+    { mergeable: true, readOnly: false },
+  )
 }
+
+/** The five commands of a page view, in this order. */
+export type ViewCommands = Record<'refresh' | 'view' | 'trim' | 'count' | 'user', Command>
 
 /**
  * Undoes a `recordView` of a session that is gone: removes its views, decrements the count, and removes the
@@ -171,19 +203,21 @@ export interface Session {
 }
 
 /** `check_token` of the source articles, and the time of last use. Keys: recent, login. */
-export function checkToken(keys: Keys, id: string): Update<Session | undefined> {
-  return {
-    commands: [
-      ['ZSCORE', keys.recent(id), id],
-      ['HGET', keys.login(id), id],
-    ],
-    mergeable: true,
-    readOnly: true,
-    read([lastSeen, reply]) {
-      const user = userOf(reply)
-      return user === undefined ? undefined : { user, lastSeenAt: timeOf(lastSeen) }
+export function checkToken(
+  keys: Keys,
+  id: string,
+): NamedUpdate<Session | undefined, 'lastSeen' | 'user'> {
+  return namedUpdate(
+    {
+      lastSeen: ['ZSCORE', keys.recent(id), id],
+      user: ['HGET', keys.login(id), id],
     },
-  }
+    (replies) => {
+      const user = userOf(replies.user)
+      return user === undefined ? undefined : { user, lastSeenAt: timeOf(replies.lastSeen) }
+    },
+    { mergeable: true, readOnly: true },
+  )
 }
 
 /** Refreshes a session; `XX` creates none. Reads the login last, as `recordView` does. Keys: recent, login. */

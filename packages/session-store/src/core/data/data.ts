@@ -1,7 +1,15 @@
 import { StoreError } from '../errors.ts'
 import { checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
-import { type Command, GUEST, type Reply, scoreOf, type Update } from '../operations.ts'
+import {
+  type Command,
+  GUEST,
+  type NamedUpdate,
+  namedUpdate,
+  type Reply,
+  scoreOf,
+  type Update,
+} from '../operations.ts'
 import { endSessions } from '../sessions/user-sessions.ts'
 import { batches } from '../sessions/walk.ts'
 import { type EncodedFields, type EncodedSwap, fieldName, quotedName } from './data-fields.ts'
@@ -105,39 +113,37 @@ export const copyCommands = (key: string, { fields, version }: StoredData): Comm
   ])
 
 /**
- * Returns the update with a command that also reads the session's data. The last command of the update must
- * check that the session exists; the data is read before it, so that the check also notices a session that ends
+ * Returns the update with a command that also reads the session's data. The last command of the update, `user`,
+ * checks that the session exists; the data is read before it, so that the check also notices a session that ends
  * meanwhile. Keys: data, and those of the update.
  */
-export function withData<Result extends object>(
-  update: Update<Result | undefined>,
+export function withData<Result extends object, Name extends string>(
+  update: NamedUpdate<Result | undefined, Name | 'user'>,
   keys: Keys,
   id: string,
-): Update<(Result & { data: SessionData }) | undefined> {
-  const commands = [...update.commands]
-  commands.splice(-1, 0, ['HGETALL', keys.data(id)])
-  return {
-    ...update,
-    commands,
-    read(replies) {
-      const own = [...replies]
-      const [data] = own.splice(-2, 1)
-      const result = update.read(own)
-      return result && { ...result, data: decodeData(readStored(data), !update.readOnly) }
+): NamedUpdate<(Result & { data: SessionData }) | undefined, Name | 'user' | 'data'> {
+  const { user, ...others } = update.named
+  const commands = { ...others, data: ['HGETALL', keys.data(id)], user }
+  return namedUpdate(
+    commands as unknown as Record<Name | 'user' | 'data', Command>,
+    (replies) => {
+      const result = update.readNamed(replies)
+      return result && { ...result, data: decodeData(readStored(replies.data), !update.readOnly) }
     },
-  }
+    update,
+  )
 }
 
 /** `withData` if `options.data` is set, otherwise the update itself. */
-export function withDataIf<Result extends object, Asked extends DataOption>(
+export function withDataIf<Result extends object, Asked extends DataOption, Name extends string>(
   options: Asked | undefined,
-  update: Update<Result | undefined>,
+  update: NamedUpdate<Result | undefined, Name | 'user'>,
   keys: Keys,
   id: string,
-): Update<MaybeData<Result, Asked> | undefined> {
+): NamedUpdate<MaybeData<Result, Asked> | undefined, Name | 'user'> {
   if (options !== undefined) checkObject('options', options)
   const asked = options?.data ? withData(update, keys, id) : update
-  return asked as Update<MaybeData<Result, Asked> | undefined>
+  return asked as NamedUpdate<MaybeData<Result, Asked> | undefined, Name | 'user'>
 }
 
 /**

@@ -58,11 +58,15 @@ export function loginWith(
   { viewed, data }: GuestRecords,
   now: number,
 ): Update<number> {
-  const plain = login(keys, input, now)
-  const [list, recent, ...rest] = plain.commands as [Command, Command, ...Command[]]
+  const { entry, seen, user, count } = login(keys, input, now).named
   const copies: Command[] = [...viewsOf(keys, input.id, viewed)]
   if (data.version > 0) copies.push(...copyCommands(keys.data(input.id), data))
-  return { ...plain, commands: [list, recent, ...copies, ...rest] }
+  return {
+    commands: [entry, seen, ...copies, user, count],
+    mergeable: true,
+    readOnly: false,
+    read: (replies) => Number(replies.at(-1)),
+  }
 }
 
 const viewsOf = (keys: Keys, id: string, viewed: GuestRecords['viewed']): Command[] =>

@@ -3,12 +3,14 @@ import { type MaybeData, withDataIf } from '../data/data.ts'
 import { repeatable, requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkLimit, checkName } from '../input.ts'
 import {
+  type NamedUpdate,
   type PopularItem,
   popularItems,
   type RecordedView,
   recordView,
   type Update,
   undoView,
+  type ViewCommands,
   type ViewedItem,
   viewedItems,
 } from '../operations.ts'
@@ -22,7 +24,7 @@ export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
   const sameServer = !runner.sender.topology && keys.parts().length === 1
 
   async function recordOnce<View>(
-    recording: Update<View | undefined>,
+    recording: NamedUpdate<View | undefined, keyof ViewCommands>,
     input: RepeatableView,
   ): Promise<View> {
     checkKey(input.idempotencyKey)

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Keys } from '../keys.ts'
-import type { Command, Reply, Update } from '../operations.ts'
+import {
+  type Command,
+  type NamedUpdate,
+  namedUpdate,
+  type Reply,
+  type Update,
+  type ViewCommands,
+} from '../operations.ts'
 import type { Runner } from '../sending/runner.ts'
 
 /** How long an idempotency key is valid. */
@@ -57,9 +64,6 @@ redis.call('ZINCRBY', KEYS[1], 1, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, '+inf')
 return 1`
 
-/** The position of ZINCRBY in the commands of `recordView`. Its last command reads the login. */
-const PLACE_OF_COUNT = 3
-
 /** The Redis key that marks a view as counted. */
 function markerOf(keys: Keys, { id, item, idempotencyKey }: RepeatableView): string {
   const view = JSON.stringify([id, item, idempotencyKey])
@@ -87,35 +91,40 @@ interface ViewOnce<View> {
 export function recordViewOnce<View>(
   keys: Keys,
   input: RepeatableView,
-  { view, sameServer }: { view: Update<View | undefined>; sameServer: boolean },
+  {
+    view,
+    sameServer,
+  }: { view: NamedUpdate<View | undefined, keyof ViewCommands>; sameServer: boolean },
 ): Update<ViewOnce<View>> {
   const { id, item } = input
   const counts = [keys.popular(item), markerOf(keys, input)] as const
   if (!sameServer) {
     const count = ['EVAL', COUNT_ONCE, 2, ...counts, item, KEY_LIFETIME_SECONDS] as const
-    return {
-      ...view,
-      commands: view.commands.with(PLACE_OF_COUNT, count),
-      read(replies) {
-        const [count = null, isOwn] = replies[PLACE_OF_COUNT] as readonly Reply[]
+    return namedUpdate(
+      { ...view.named, count },
+      (replies) => {
+        const [count = null, isOwn] = replies.count as readonly Reply[]
         const countedBy = isOwn === 1 ? 'this call' : countedEarlier(count)
         // The session has ended since its node replied: another call has undone the count because of that.
         if (countedBy === 'none') return { view: undefined, countedBy }
-        return { view: view.read(replies.with(PLACE_OF_COUNT, count)), countedBy }
+        return { view: view.readNamed({ ...replies, count }), countedBy }
       },
-    }
+      view,
+    )
   }
+  const { count: _, user: __, ...others } = view.named
   const args = [item, KEY_LIFETIME_SECONDS, id]
-  const last = ['EVAL', COUNT_IN_SESSION, 3, ...counts, keys.login(id), ...args] as const
-  return {
-    ...view,
-    commands: [...view.commands.toSpliced(PLACE_OF_COUNT, 1).slice(0, -1), last],
-    read(replies) {
-      const [user = null, count = null] = replies.at(-1) as readonly Reply[]
-      const own = [...replies.slice(0, -1).toSpliced(PLACE_OF_COUNT, 0, count), user]
-      return { view: view.read(own), countedBy: countedEarlier(count) }
+  return namedUpdate(
+    { ...others, counted: ['EVAL', COUNT_IN_SESSION, 3, ...counts, keys.login(id), ...args] },
+    ({ counted, ...replies }) => {
+      const [user = null, count = null] = counted as readonly Reply[]
+      return {
+        view: view.readNamed({ ...replies, user, count }),
+        countedBy: countedEarlier(count),
+      }
     },
-  }
+    view,
+  )
 }
 
 const countedEarlier = (count: Reply): CountedBy =>

@@ -2,12 +2,13 @@ import { type Keys, recordsOf } from '../keys.ts'
 import {
   type Command,
   memberScores,
+  type NamedUpdate,
+  namedUpdate,
   type Reply,
   type Session,
   scoreOf,
   timeOf,
   type Update,
-  updateToken,
   userOf,
 } from '../operations.ts'
 
@@ -15,7 +16,7 @@ import {
 export const MAX_LOGIN_SECONDS = 60
 
 /**
- * Logs a user in. The entry in the user's list is written before the session (`updateToken`), so that every
+ * Logs a user in. The entry in the user's list is written before the session, so that every
  * session can be found and revoked. A partial failure leaves an entry without a session, which reading the list
  * removes. Returns the number of entries in the list.
  *
@@ -25,18 +26,19 @@ export function login(
   keys: Keys,
   input: { id: string; user: string },
   now: number,
-): Update<number> {
-  const list = keys.sessions(input.user)
-  return {
-    commands: [
-      ['ZADD', list, scoreOf(now), input.id],
-      ...updateToken(keys, input, now).commands,
-      ['ZCARD', list],
-    ],
-    mergeable: true,
-    readOnly: false,
-    read: (replies) => Number(replies.at(-1)),
-  }
+): NamedUpdate<number, 'entry' | 'seen' | 'user' | 'count'> {
+  const { id, user } = input
+  const list = keys.sessions(user)
+  return namedUpdate(
+    {
+      entry: ['ZADD', list, scoreOf(now), id],
+      seen: ['ZADD', keys.recent(id), scoreOf(now), id],
+      user: ['HSET', keys.login(id), id, user],
+      count: ['ZCARD', list],
+    },
+    ({ count }) => Number(count),
+    { mergeable: true, readOnly: false },
+  )
 }
 
 const COMMANDS_PER_SESSION = 5
