@@ -27,7 +27,7 @@ export interface Sender {
   readonly topology?: Topology
 }
 
-export interface Connections {
+interface Connections {
   /** Connections, up or not. On a cluster: one to each primary. */
   connections: number
   /** Connections that are up. */
