@@ -3,8 +3,8 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   batchChannel,
-  type CommandList,
   createSessionStore,
+  type Sender,
   type SessionStoreOptions,
   updateChannel,
 } from '../src/core/index.ts'
@@ -108,10 +108,10 @@ test('no message contains a token, a session, a user or an item', async () => {
 })
 
 test('nothing is added to an update without subscribers', async () => {
-  const lists: CommandList[] = []
+  const lists: Parameters<Sender['send']>[0][] = []
   const sender = {
     name: 'own',
-    send: async (list: CommandList) => {
+    send: async (list: Parameters<Sender['send']>[0]) => {
       lists.push(list)
       return ['PONG']
     },

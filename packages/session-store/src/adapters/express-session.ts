@@ -1,6 +1,6 @@
 import '../core/node-version.ts'
 import session from 'express-session'
-import type { SessionStore } from '../core/store-types.ts'
+import type { SessionStore } from '../core/store.ts'
 import { changesSince, cookieChange, type Snapshot, snapshotOf } from './changes.ts'
 import { type AdapterOptions, adapter, type Callback, plain } from './session-store.ts'
 

@@ -7,7 +7,7 @@ import { checkNumber, checkString } from '../core/input.ts'
 import { EXTERNAL, type Keys } from '../core/keys.ts'
 import { type Command, timeOf, type Update } from '../core/operations.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../core/sessions/walk.ts'
-import type { SessionStore } from '../core/store-types.ts'
+import type { SessionStore } from '../core/store.ts'
 
 const MAX_ID_LENGTH = 1_024
 const MAX_BLOCKED_MS = 1000 * MAX_TOMBSTONE_SECONDS

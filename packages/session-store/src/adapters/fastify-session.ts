@@ -1,5 +1,5 @@
 import '../core/node-version.ts'
-import type { SessionStore } from '../core/store-types.ts'
+import type { SessionStore } from '../core/store.ts'
 import { type AdapterOptions, adapter, type Callback, type StoredSession } from './session-store.ts'
 
 export {

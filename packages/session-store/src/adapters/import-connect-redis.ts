@@ -1,7 +1,7 @@
 import { StoreError } from '../core/errors.ts'
 import { checkNumber, checkObject, checkString } from '../core/input.ts'
 import { escapedPattern } from '../core/keys.ts'
-import type { SessionStore } from '../core/store-types.ts'
+import type { SessionStore } from '../core/store.ts'
 import { type ExternalSessions, externalSessions } from './external-sessions.ts'
 import { expiryOf } from './session-store.ts'
 

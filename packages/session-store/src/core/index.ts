@@ -23,6 +23,7 @@ export {
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
+export type { StoreInfo } from './operating.ts'
 export {
   type Command,
   type PopularItem,
@@ -42,14 +43,9 @@ export type { Sender, Topology } from './sending/sender.ts'
 export { type StrategyName, strategyNames } from './sending/strategies.ts'
 export type { Attempts } from './sessions/attempts.ts'
 export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
+export type { NewSession, RecentSession } from './sessions/logins.ts'
+export type { UserSession, UserSessionPage } from './sessions/own-sessions.ts'
 export type { UserExport } from './sessions/user-records.ts'
+export type { SessionStore } from './store.ts'
 export { createSessionStore } from './store.ts'
 export type { LoginOptions, SessionStoreOptions, ViewOptions } from './store-options.ts'
-export type {
-  NewSession,
-  RecentSession,
-  SessionStore,
-  StoreInfo,
-  UserSession,
-  UserSessionPage,
-} from './store-types.ts'

@@ -10,7 +10,19 @@ import { type NodeState, pingNodes, runOnEach, untilServed } from './sending/nod
 import type { NodeResult } from './sending/runner.ts'
 import { type Attempts, countAttempts } from './sessions/attempts.ts'
 import type { SessionStoreOptions } from './store-options.ts'
-import type { StoreInfo } from './store-types.ts'
+
+export interface StoreInfo {
+  /** The name of the strategy, or of the sender passed as `sender`. */
+  strategy: string
+  /** How commands are sent: `frame`, `pipeline`, `one by one` … */
+  sender: string
+  /** Connections, up or not; 0 with `naive`, which has none between two operations. */
+  connections: number
+  /** Connections that are up. */
+  ready: number
+  /** Operations that are waiting for replies. */
+  inFlight: number
+}
 
 /** The functions of the store for its operation: start, health, janitor, end, and your own updates. */
 export function operatingFunctions(context: StoreContext, options: SessionStoreOptions) {
@@ -35,22 +47,45 @@ export function operatingFunctions(context: StoreContext, options: SessionStoreO
   }
 
   return {
+    /** How operations are sent, and the state of the connections. */
     get info(): StoreInfo {
       const { connections = 0, ready = 0 } = sender.connections?.() ?? {}
       return { strategy, sender: sender.name, connections, ready, inFlight: runner.inFlight }
     },
 
+    /**
+     * Runs your own update. Its commands share round trips with other calls, and have the same deadline and
+     * errors. The first argument of a command must be its key; scripts and functions state the number of keys.
+     *
+     * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
+     *   `ONETRIP_REFUSED`; `ONETRIP_INVALID_INPUT` for commands that block or change the shared connection.
+     */
     async run<Result>(update: Update<Result>): Promise<Result> {
       checkUpdate(update)
       return await runner.run(update)
     },
 
+    /**
+     * Counts an attempt, such as a login, for each of `subjects` (any text, such as a user or an address), over
+     * all processes, in fixed windows of `windowSeconds`, a whole number. The caller decides what to reject. One
+     * round trip.
+     */
     async countAttempts(subjects: readonly string[], windowSeconds: number): Promise<Attempts> {
       checkStrings('subjects', subjects)
       checkNumber('windowSeconds', windowSeconds, { min: 1, max: 1e9, integer: true })
       return await runner.run(countAttempts(keys, { subjects, windowSeconds }, now()))
     },
 
+    /**
+     * Resolves once Redis is ready. Checks the types of the keys that all sessions share (logins, last-seen times,
+     * item counts), if the user of Redis may read them. Warns (`onetrip:warning`) if Redis may evict sessions. With
+     * partitioned keys, the first start records the number of partitions in Redis, and every start compares it.
+     *
+     * @param timeoutMs At most a day. Default 10,000.
+     * @param options `readOnly`: compares the number of partitions without recording it. Default false.
+     * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_INVALID_INPUT` if the
+     *   data in Redis has another number of partitions, or if one of these keys belongs to another program.
+     */
     async ready(timeoutMs = 10_000, { readOnly = false } = {}): Promise<void> {
       checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
       checkBoolean('readOnly', readOnly)
@@ -61,18 +96,43 @@ export function operatingFunctions(context: StoreContext, options: SessionStoreO
       await warnOfEviction(runner)
     },
 
+    /**
+     * Checks whether Redis serves the store's keys. Returns one entry for each server that holds keys: each primary of a
+     * cluster, otherwise one server. A server that has not replied after `timeoutMs` (default: the deadline) has
+     * an `error`.
+     *
+     * @throws StoreError if no server serves its keys.
+     */
     async ping(timeoutMs = deadlineMs): Promise<NodeState[]> {
       checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
       return await pingNodes(context, timeoutMs)
     },
 
+    /**
+     * Runs a read-only update without keys, such as INFO, on each server that holds keys: each primary of a
+     * cluster, otherwise one server. A server that fails has an `error` instead of a `result`.
+     *
+     * @throws StoreError as `run`, if the servers are not known.
+     */
     async runOnEach<Result>(update: Update<Result>): Promise<NodeResult<Result>[]> {
       checkUpdate(update)
       return await runOnEach(runner, { ...update, readOnly: true }, deadlineMs)
     },
 
+    /**
+     * Creates another janitor, which you start or run yourself. A janitor ends sessions that are idle or beyond
+     * the maximum, rescales the item counts and removes leftovers. There may be several in any number of
+     * processes; only one works at a time. Create it once: it holds the position of an unfinished sweep. Needs Redis
+     * 7.0 or newer.
+     *
+     * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
+     */
     janitor,
 
+    /**
+     * Graceful shutdown: stops the janitors, waits for the calls in flight with all their round trips, at most
+     * for `deadlineMs`, then closes all connections. Calls that start meanwhile are rejected.
+     */
     async close(): Promise<void> {
       if (active.size > 0) await Promise.all([...active].map((janitor) => janitor.stop()))
       await runner.close()

@@ -6,7 +6,22 @@ import { ownSessionFunctions } from './sessions/own-sessions.ts'
 import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
 import type { SessionStoreOptions } from './store-options.ts'
-import type { SessionStore } from './store-types.ts'
+
+/**
+ * A store of logins, recent sessions and viewed items in Redis.
+ *
+ * The store checks the type and range of every argument, and the signature and expiry of every token, before
+ * it sends anything. Every function may throw a `StoreError` with `ONETRIP_INVALID_INPUT` (a wrong value),
+ * `ONETRIP_WRONG_TYPE` or a code of `run`; with a token also `ONETRIP_INVALID_TOKEN` or `ONETRIP_EXPIRED_TOKEN`.
+ * The functions below document only further errors.
+ */
+export interface SessionStore
+  extends ReturnType<typeof viewFunctions>,
+    ReturnType<typeof loginFunctions>,
+    ReturnType<typeof ownSessionFunctions>,
+    ReturnType<typeof dataFunctions>,
+    ReturnType<typeof userRecords>,
+    ReturnType<typeof operatingFunctions> {}
 
 /**
  * Creates a store of logins, recent sessions and viewed items in Redis. Runs a janitor until `close()`, unless

@@ -11,7 +11,7 @@ import {
   userSessionLists,
 } from '../core/sessions/user-session-lists.ts'
 import { statesOf } from '../core/sessions/user-sessions.ts'
-import type { SessionStore } from '../core/store-types.ts'
+import type { SessionStore } from '../core/store.ts'
 import { BoundedCache } from '../core/tokens/bounded-cache.ts'
 import { mergePages } from './merge-pages.ts'
 import { createMover } from './mover.ts'

@@ -3,7 +3,7 @@ import type { Keys } from '../core/keys.ts'
 import type { Command, Update } from '../core/operations.ts'
 import { checkPartitions } from '../core/partitions.ts'
 import { FINISHED, MIGRATION } from '../core/retention/janitor-lock.ts'
-import type { SessionStore } from '../core/store-types.ts'
+import type { SessionStore } from '../core/store.ts'
 
 /** One side of a migration. */
 export interface MigrationSide {

@@ -2,8 +2,8 @@ import type { DataOption, MaybeData, PatchOptions, SessionData } from '../core/d
 import { StoreError } from '../core/errors.ts'
 import { checkObject } from '../core/input.ts'
 import type { RecordedView, Session, ViewedItem } from '../core/operations.ts'
+import type { NewSession } from '../core/sessions/logins.ts'
 import type { LoginOptions, ViewOptions } from '../core/store-options.ts'
-import type { NewSession } from '../core/store-types.ts'
 import { isCrossSite, type WebRequest } from './cross-site.ts'
 import type { Web } from './options.ts'
 

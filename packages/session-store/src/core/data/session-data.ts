@@ -104,10 +104,25 @@ export function dataFunctions(context: StoreContext) {
   const byId = sessionData(context, rules.tokens)
 
   return {
+    /**
+     * Returns the session's data. Writes nothing. One round trip.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_UNREADABLE_DATA`, as all functions that read data,
+     *   if a field in Redis is not JSON.
+     */
     async data(token: string): Promise<SessionData> {
       return requireSession(await byId.read(tokens.verify(token)))
     },
 
+    /**
+     * Changes fields of the session's data and refreshes the session. Each value is stored as JSON; undefined
+     * removes the field; all other fields stay. A patch is atomic. Concurrent patches of different fields all
+     * take effect; of the same field the last one wins, unless `ifVersion` is given. One round trip.
+     *
+     * @returns The new version.
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_CONFLICT` if the version of the data is not
+     *   `ifVersion`; `ONETRIP_INVALID_INPUT` for a value that is not JSON or exceeds `dataLimits`.
+     */
     async patch(
       token: string,
       fields: Readonly<Record<string, unknown>>,

@@ -12,10 +12,24 @@ import {
   usersOf,
 } from '../operations.ts'
 import type { LoginOptions } from '../store-options.ts'
-import type { NewSession, RecentSession } from '../store-types.ts'
+
 import { guestOf, loginFromGuest } from './guests.ts'
 import { userSessionLists } from './user-session-lists.ts'
 import { login } from './user-sessions.ts'
+
+export interface NewSession {
+  /** The credential of the session: keep it secret. */
+  token: string
+  /** When the token expires, in milliseconds since 1970. The session may end earlier. */
+  expiresAt: number
+}
+
+export interface RecentSession {
+  /** Null for a guest session. */
+  user: string | null
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
+}
 
 /** The functions of the store that start, check and end a session. */
 export function loginFunctions(context: StoreContext) {
@@ -25,6 +39,14 @@ export function loginFunctions(context: StoreContext) {
   const steps = multiStep(context)
 
   return {
+    /**
+     * Logs a user in with a new token, and adds the session to the user's list (`userSessions`). One round
+     * trip; up to five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If
+     * ending them fails, the login still succeeds, and the next login tries again.
+     *
+     * With `from`, the session takes over the data and views of a guest session and ends that one: two to five
+     * round trips instead of one. If ending it fails, the login still succeeds.
+     */
     login: steps(async (user: string, options: LoginOptions = {}): Promise<NewSession> => {
       checkName('user', user)
       const guest = guestOf(tokens, options)
@@ -42,6 +64,10 @@ export function loginFunctions(context: StoreContext) {
       return { token, expiresAt: tokens.expiresAt(id) }
     }),
 
+    /**
+     * Starts a session without a user with a new token. The session has views and data, and its `user` is null.
+     * `login(user, { from: token })` turns it into a user's session. One round trip.
+     */
     async loginGuest(): Promise<NewSession> {
       const token = tokens.issue()
       const id = tokens.verify(token)
@@ -49,8 +75,15 @@ export function loginFunctions(context: StoreContext) {
       return { token, expiresAt: tokens.expiresAt(id) }
     },
 
+    /** When this token expires, in milliseconds since 1970. The session may end earlier. */
     tokenExpiresAt: (token: string) => tokens.expiresAt(tokens.verify(token)),
 
+    /**
+     * Returns the user of the session, null for a guest session. Writes nothing. One round trip, which also
+     * reads the session's data with `{ data: true }`.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+     */
     async checkToken<Asked extends DataOption>(
       token: string,
       options?: Asked,
@@ -59,6 +92,12 @@ export function loginFunctions(context: StoreContext) {
       return await checkWith(context, withDataIf(options, checkToken(keys, id), keys, id))
     },
 
+    /**
+     * As `checkToken`, and refreshes the session. Two round trips; one, without a write, if the session was last
+     * seen less than `unlessWithinSeconds` (default 0) ago.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+     */
     touch: steps(
       idempotent(async (token: string, unlessWithinSeconds: number = 0): Promise<Session> => {
         const id = tokens.verify(token)
@@ -69,8 +108,13 @@ export function loginFunctions(context: StoreContext) {
       }),
     ),
 
+    /**
+     * Ends the session and removes its records. Returns false if there was no session. Two round trips. If the
+     * outcome is unknown, a retry is safe; it returns false if the first call has ended the session.
+     */
     logout: steps(idempotent((token: string) => lists.end(tokens.verify(token)))),
 
+    /** The most recently seen sessions, at most `limit` (1 to 1,000, default 50), newest first. Two round trips. */
     recentSessions: steps(async (limit: number = 50): Promise<RecentSession[]> => {
       checkLimit(limit)
       const recent = await run(recentIds(keys, limit))

@@ -2,10 +2,23 @@ import { checkId, isIdle, multiStep, type StoreContext } from '../context.ts'
 import { idempotent } from '../errors.ts'
 import { checkName, checkString } from '../input.ts'
 import type { PageOptions } from '../store-options.ts'
-import type { UserSessionPage } from '../store-types.ts'
+
 import { cursorOf } from './cursor.ts'
+import type { ListedSession } from './user-session-lists.ts'
 import { rangeOf, totalEnded, userSessionLists } from './user-session-lists.ts'
 import { statesOf } from './user-sessions.ts'
+
+export interface UserSession extends ListedSession {
+  /** Whether this is the session of the token passed to `userSessions`. */
+  current: boolean
+}
+
+export interface UserSessionPage {
+  /** Ordered by login time, latest first. */
+  sessions: UserSession[]
+  /** The cursor of the next page; undefined on the last one. */
+  nextCursor?: string
+}
 
 /** The functions of the store that list and end the sessions of a user. */
 export function ownSessionFunctions(context: StoreContext) {
@@ -21,6 +34,15 @@ export function ownSessionFunctions(context: StoreContext) {
   }
 
   return {
+    /**
+     * Returns a page of the sessions that the token's user started with `login`, latest login first; none for a
+     * guest session. A page may have fewer than `limit` sessions, even none, if some have just ended: continue
+     * as long as there is a `nextCursor`. Logins and logouts between two pages neither skip nor repeat a
+     * session. Three round trips, and one more if entries without a session were found and removed.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended;
+     *   `ONETRIP_INVALID_INPUT` for an invalid cursor.
+     */
     userSessions: steps(
       idempotent(async (token: string, page: PageOptions = {}): Promise<UserSessionPage> => {
         const own = tokens.verify(token)
@@ -37,6 +59,12 @@ export function ownSessionFunctions(context: StoreContext) {
       }),
     ),
 
+    /**
+     * Ends the session with this id (`userSessions`). Returns false if there is none, or if it belongs to
+     * another user. A retry is safe, as with `logout`.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended.
+     */
     revokeSession: steps(
       idempotent(async (token: string, id: string): Promise<boolean> => {
         const own = tokens.verify(token)
@@ -48,8 +76,21 @@ export function ownSessionFunctions(context: StoreContext) {
       }),
     ),
 
+    /**
+     * Ends all sessions of the token's user, 100 at a time, and this one last: after a failure, call it again with the
+     * same token. Returns their number.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended. If some sessions may have
+     *   ended, the error has `mayHaveWritten` and `retrySafe`.
+     */
     logoutEverywhere: steps((token: string) => totalEnded(endEverywhere(tokens.verify(token)))),
 
+    /**
+     * Ends all sessions that a user started with `login`. For administrators. Returns their number. After a failure,
+     * call it again.
+     *
+     * @throws StoreError If some sessions may have ended, the error has `mayHaveWritten` and `retrySafe`.
+     */
     endUserSessions: steps(async (user: string): Promise<number> => {
       checkName('user', user)
       return await totalEnded(lists.endAll(user))

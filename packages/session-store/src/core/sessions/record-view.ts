@@ -51,15 +51,31 @@ export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
   }
 
   return {
+    /**
+     * The 25 most recently viewed items of this session, newest first.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
+     */
     async viewedItems(token: string): Promise<ViewedItem[]> {
       return requireSession(await run(viewedItems(keys, tokens.verify(token))))
     },
 
+    /** The most viewed items, at most `limit` (1 to 1,000, default 10), most viewed first. One round trip. */
     async popularItems(limit = 10): Promise<PopularItem[]> {
       checkLimit(limit)
       return await run(popularItems(keys, limit))
     },
 
+    /**
+     * Records that the session viewed the item, and refreshes the session. One round trip, which also reads the
+     * session's data with `{ data: true }`.
+     *
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended; the view was undone in a second
+     *   round trip (if the janitor halved the counts in between, the item's count is one view too low).
+     *   `ONETRIP_OUTCOME_UNKNOWN` with the error as its cause if the undo failed: the item may still be
+     *   counted, and the rest stays until a sweep with `sweepKeys`. With an idempotency key, the first error has
+     *   `mayHaveWritten` if a view of an earlier call with this key may still be counted.
+     */
     async recordView<Asked extends ViewOptions>(
       token: string,
       item: string,

@@ -116,6 +116,11 @@ export function userRecords(context: StoreContext) {
   }
 
   return {
+    /**
+     * Returns everything that the store holds about a user: sessions with views and data, including those that
+     * were started with the operation `updateToken`. Walks all sessions of all users, about 1,000 per round trip. May miss a
+     * session that starts meanwhile.
+     */
     exportUser: steps(async (user: string, options: WalkOptions = {}): Promise<UserExport> => {
       checkName('user', user)
       checkWalk(options)
@@ -127,6 +132,11 @@ export function userRecords(context: StoreContext) {
       return { user, sessions: [...sessions.values()] }
     }),
 
+    /**
+     * Ends all sessions of a user and removes everything that the store holds about them: first the sessions
+     * that were started with `login`, then, by a walk as in `exportUser`, all others. Make sure first that the
+     * user cannot log in; after a failure, call it again. Returns the number of sessions ended.
+     */
     eraseUser: steps(async (user: string, options: WalkOptions = {}): Promise<number> => {
       checkName('user', user)
       checkWalk(options)
