@@ -26,7 +26,7 @@ export function experimentCommand(experiment: Experiment, invocation: Invocation
   const { rounds, duration, quick, full } = experiment
   const command = new Command(experiment.name)
     .description(experiment.summary)
-    .helpGroup(`${experiment.group}:`)
+    .helpGroup('Experiments:')
     .optionsGroup('Workload:')
   experiment.configure(command)
   command

@@ -22,9 +22,6 @@ export type ContenderName = keyof typeof clients
 
 export const contenders = Object.keys(clients) as ContenderName[]
 
-/** Variants that do not use Redis: upper limits for all others. */
-export const limits: readonly string[] = ['noop', 'bare'] satisfies ContenderName[]
-
 /** The API with one of the store's strategies, or one of the contenders. */
 export type Variant = StrategyName | ContenderName
 export const variants: readonly Variant[] = [...strategyNames, ...contenders]

@@ -17,14 +17,13 @@ test.each(Object.entries(expected))(
   '--workload %s: naive, pipeline and batch',
   async (name, of) => {
     const reads = name === 'feed' ? ['--reads=0'] : []
-    const { text, result } = await runExperiment('http', [
+    const { result } = await runExperiment('http', [
       ...short,
       ...reads,
       `--workload=${name}`,
       '--variants=naive,pipeline,batch',
     ])
     expect(result.options).toMatchObject({ workload: name, sessions: 16 })
-    expect(text).not.toContain('page views a second')
     const samples = new Map(result.samples.map((sample) => [sample.case.variant, sample]))
     for (const { errors } of samples.values()) expect(errors).toBeUndefined()
     const value = (variant: string, metric: string) => samples.get(variant)?.values[metric] ?? -1

@@ -3,14 +3,14 @@ import { infoOf, readApi } from '@onetrip/stack/measure/usage.ts'
 import type { Program } from '@onetrip/stack/program.ts'
 import { describe, expect, test } from 'vitest'
 import type { Variant } from '../src/variants.ts'
-import { clientOf, contenders, limits } from '../src/variants.ts'
+import { clientOf, contenders } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'
 
 /** Applications that keep the views in the session. */
 const hasSessions = (name: Variant) => name === 'connect-redis' || name === 'express'
 
 /** Other clients behind our store. They write the same records as our clients. */
-const clients = contenders.filter((name) => !limits.includes(name) && !hasSessions(name))
+const clients = contenders.filter((name) => clientOf(name) !== null && !hasSessions(name))
 
 const isClient = (name: Variant) => clients.some((client) => client === name)
 

@@ -24,7 +24,7 @@ describe('npm run load', () => {
     expect(text).toMatch(/^naive .* 1\.00 .* 5\.00 /m)
     expect(text).toMatch(/^pipeline .* 0\.00 .* 1\.00 /m)
     expect(text).toMatch(
-      /^(pipeline answers [\d.]+ times as many page views|There is no reliable ratio)/m,
+      /^(pipeline answers [\d.]+ times as many requests|There is no reliable ratio)/m,
     )
     await expectNothingLeft(state)
 

@@ -11,7 +11,7 @@ import {
   type LoadOptions,
 } from '../src/drivers/redis/generator/load.ts'
 import { fillKeys, keyName } from '../src/drivers/redis/servers.ts'
-import { commandOf, LIST } from '../src/experiments/io-threads/commands.ts'
+import { LIST } from '../src/experiments/io-threads/commands.ts'
 import { countFailures } from '../src/experiments/io-threads/io-threads.ts'
 
 const server = redisOfThisFile()
@@ -67,14 +67,6 @@ test('sends a request in pieces if it is larger than the socket buffer', async (
   expect(await server.redis.strlen(keyName(1))).toBe(2_000_000)
 })
 
-test('the load LPUSH keeps its list short', async () => {
-  const command = commandOf('LPUSH', 10)
-  const options = { ...shortly, mode: 'long', target: server, pipeline: 8 } as const
-  await generateLoad({ ...options, command, end: { replies: 6_400 } })
-  expect(await callsOf(server.redis, 'lpush')).toBeGreaterThanOrEqual(6_300)
-  expect(await server.redis.llen(LIST)).toBeLessThan(200)
-})
-
 describe('discarded replies', () => {
   const bytes = 20_000
   const discarding: Omit<LoadOptions, 'target' | 'end'> = {
@@ -128,11 +120,6 @@ describe('discarded replies', () => {
     expect([result, failures]).toEqual(['done', { 'error reply': 1, 'key not found': 3 }])
     const fine = await countFailures({ socket }, () => redis.ping())
     expect(fine.failures).toEqual({})
-  })
-
-  test('need TCP', async () => {
-    const end = { replies: 1 }
-    await expect(generateLoad({ ...discarding, target: server, end })).rejects.toThrow(/over TCP/)
   })
 })
 

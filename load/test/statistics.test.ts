@@ -12,7 +12,7 @@ test('a summary has the median and the range', () => {
 })
 
 /** Random ratios between 0.1 and 10. */
-const ratios = (length: number) =>
+const _ratios = (length: number) =>
   fc.array(fc.double({ min: 0.1, max: 10, noNaN: true }), { minLength: length, maxLength: 20 })
 
 /** Log-normal values with a median of 1 and a standard deviation of 0.1 of their logarithms. */
@@ -41,29 +41,6 @@ test("the width of an interval follows Student's t", () => {
 })
 
 describe('ratios over the rounds', () => {
-  test('the mean is in its interval and in the range', () => {
-    fc.assert(
-      fc.property(ratios(2), (values) => {
-        const { mean, interval, min, max } = summarizeRatios(values)
-        expect(mean).toBeGreaterThanOrEqual(min * (1 - 1e-9))
-        expect(mean).toBeLessThanOrEqual(max * (1 + 1e-9))
-        expect(interval?.low).toBeLessThanOrEqual(mean)
-        expect(interval?.high).toBeGreaterThanOrEqual(mean)
-      }),
-    )
-  })
-
-  test('inverse ratios have the inverse mean and interval', () => {
-    fc.assert(
-      fc.property(ratios(2), (values) => {
-        const one = summarizeRatios(values)
-        const other = summarizeRatios(values.map((value) => 1 / value))
-        expect(other.mean * one.mean).toBeCloseTo(1, 9)
-        expect((other.interval?.low ?? 0) * (one.interval?.high ?? 0)).toBeCloseTo(1, 9)
-      }),
-    )
-  })
-
   test('95 % of the intervals contain the true ratio', () => {
     const draw = noise(17)
     for (const rounds of [5, 20]) {
@@ -83,18 +60,6 @@ describe('ratios over the rounds', () => {
 })
 
 describe('a change between two runs', () => {
-  test('is inverse if the runs are swapped, and 1 for equal runs', () => {
-    fc.assert(
-      fc.property(ratios(2), ratios(2), (before, after) => {
-        const there = changeBetween(before, after, 0.99)
-        const back = changeBetween(after, before, 0.99)
-        expect(there.mean * back.mean).toBeCloseTo(1, 9)
-        expect(there.interval.low * back.interval.high).toBeCloseTo(1, 6)
-        expect(changeBetween(before, before, 0.99).mean).toBeCloseTo(1, 9)
-      }),
-    )
-  })
-
   test('is exact without variance', () => {
     const { mean, interval } = changeBetween([5, 5], [6, 6], 0.99)
     expect([mean, interval.low, interval.high].map((x) => x.toFixed(9))).toEqual(

@@ -1,4 +1,5 @@
 import { type CommandStats, commandStats } from '@onetrip/session-store'
+import { Problem } from '@onetrip/stack/problem.ts'
 import { commandsBetween } from '@onetrip/stack/redis-info.ts'
 import type { Census } from './census.ts'
 
@@ -54,7 +55,7 @@ const number = (info: Info, field: string) => Number(info.get(field) ?? 0)
  * Computes the figures from two replies to INFO.
  *
  * @param own the number of the doctor's own commands between the replies, by their name in INFO.
- * @throws RangeError when a counter decreased, because the server restarted or the counters were reset.
+ * @throws Problem when a counter decreased, because the server restarted or the counters were reset.
  */
 export function figuresOf(
   before: Info,
@@ -71,7 +72,9 @@ export function figuresOf(
     (n) => n < 0,
   )
   if (isReset || before.get('run_id') !== after.get('run_id')) {
-    throw new RangeError('a counter of INFO decreased')
+    throw new Problem(
+      'During the watch, the server restarted or its counters were reset (CONFIG RESETSTAT). Run the doctor again.',
+    )
   }
   const ownCommands = [...own.values()].reduce((sum, count) => sum + count, 0)
   const opened = grown('total_connections_received')

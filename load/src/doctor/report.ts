@@ -28,7 +28,7 @@ interface About {
 }
 
 export function reportOf(
-  { figures, clients, info, settings, cores, costs }: Observation,
+  { figures, clients, info, costs }: Observation,
   findings: Finding[],
   { server, unseen }: About,
 ): DoctorReport {
@@ -40,13 +40,7 @@ export function reportOf(
     server,
     version: `${product} ${info.get('valkey_version') ?? info.get('redis_version') ?? 'unknown'}`,
     findings,
-    figures: {
-      ...others,
-      mainThreadBusy: costs.busy,
-      ioThreads: Number(settings?.get('io-threads') ?? 0) || null,
-      cores,
-      lastForkMs: Number(info.get('latest_fork_usec') ?? 0) / 1_000,
-    },
+    figures: { ...others, mainThreadBusy: costs.busy },
     commands: Object.fromEntries(commandStats),
     clients,
     unseen,
@@ -66,7 +60,7 @@ function tripsText({ commandsPerTrip, commandStats }: Figures): string {
   return `${figure(commandsPerTrip)} per round trip${bound}`
 }
 
-function tablesOf({ figures, info, clients, settings, cores }: Observation): Table[] {
+function tablesOf({ figures, clients }: Observation): Table[] {
   const { mainThread, process, lifetimeSeconds } = figures
   const cpu = ({ user, kernel }: typeof process) =>
     `${percent(user)} user, ${percent(kernel)} kernel`
@@ -76,17 +70,8 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
       'new connections',
       `${figure(figures.connectionsOpened / figures.seconds)}/s${lifetimeSeconds === null ? '' : `; short connections stay open for ${figure(lifetimeSeconds * 1_000)} ms on average`}`,
     ],
-    ['connections', `${whole(figures.connectedClients)} of ${whole(figures.maxClients)}`],
-    [
-      'refused connections',
-      `${whole(figures.rejected)}, ${whole(figures.rejectedSinceStart)} since the start`,
-    ],
     ['main thread CPU, of a core', cpu(mainThread)],
     ['process CPU, of a core', cpu(process)],
-    [
-      'I/O threads',
-      `${settings?.get('io-threads') ?? 'unknown'}; cores: ${cores ?? 'unknown (--cores)'}`,
-    ],
     [
       'network',
       `${kilobytes(figures.networkInPerSecond)}/s in, ${kilobytes(figures.networkOutPerSecond)}/s out`,
@@ -95,7 +80,6 @@ function tablesOf({ figures, info, clients, settings, cores }: Observation): Tab
       'memory of clients',
       `${kilobytes(figures.clientMemory)}; longest output buffer ${kilobytes(figures.longestOutput)}`,
     ],
-    ['last fork', `${figure(Number(info.get('latest_fork_usec') ?? 0) / 1_000)} ms`],
   ]
   const commands = [...figures.commandStats].toSorted(([, a], [, b]) => b.micros - a.micros)
   return [

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Problem } from '@onetrip/stack/problem.ts'
 import { counted } from '../experiment/figures.ts'
 import { Census } from './census.ts'
-import { costsOf, type Figures, figuresOf } from './figures.ts'
+import { costsOf, figuresOf } from './figures.ts'
 import type { Observation } from './finding.ts'
 import type { Probe } from './probe.ts'
 import {
@@ -51,7 +50,7 @@ export async function watch(probe: Probe, options: WatchOptions): Promise<Observ
     ['info', 1],
     [listName, lists],
   ])
-  const figures = figuresBetween(before, info, { seconds: elapsed, own, census })
+  const figures = figuresOf(before, info, { seconds: elapsed, own, census })
   const slowLog = await readSlowLog(probe, Number(info.get('server_time_usec') ?? 0) / 1e6)
   const events = await probe.ask('LATENCY', 'LATEST')
   return {
@@ -94,17 +93,6 @@ async function takeCensus(
 /** Milliseconds between two CLIENT LIST commands, by the number of connections. */
 export const pauseAfter = (connections: number): number =>
   Math.max(MIN_PAUSE_MS, (connections * MICROS_PER_CLIENT) / 1_000 / LIST_SHARE)
-
-function figuresBetween(...args: Parameters<typeof figuresOf>): Figures {
-  try {
-    return figuresOf(...args)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new Problem(
-      'During the watch, the server restarted or its counters were reset (CONFIG RESETSTAT). Run the doctor again.',
-    )
-  }
-}
 
 async function readSlowLog(probe: Probe, now: number): Promise<SlowCommand[] | null> {
   const reply = await probe.ask('SLOWLOG', 'GET', SLOW_LOG_ENTRIES)

@@ -18,8 +18,6 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly summary: string
   /** The text below the options in `--help`: purpose, method, `Examples:`. */
   readonly about: string
-  /** Its heading in the list of commands. */
-  readonly group: 'Over HTTP' | 'The store' | 'Redis'
   /** Adds the experiment's own options. Every experiment also has `--rounds` and `--duration`. */
   configure(command: Command): void
   /** Fills in options whose defaults depend on others. */

@@ -30,11 +30,6 @@ export async function readResult(path: string): Promise<SavedResult> {
     const experiment = experiments.find(({ name }) => name === result.experiment)
     if (!experiment) throw new Error(`unknown experiment ${JSON.stringify(result.experiment)}`)
     if (!result.samples?.length) throw new Error('the result has no samples')
-    const factors = experiment.factors.map(({ name }) => name)
-    const other = result.samples
-      .flatMap((sample) => Object.keys(sample.case))
-      .find((name) => !factors.includes(name))
-    if (other !== undefined) throw new Error(`${experiment.name} has no factor ${other}`)
     partOf({ experiment, result }) // fail here rather than in the middle of a report
     return { name: basename(path), experiment, result }
   } catch (error) {

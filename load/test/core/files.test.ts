@@ -99,7 +99,7 @@ test('reads the results of a folder in the order of the experiments', async () =
 })
 
 const of = (change: object) => JSON.stringify({ ...result, ...change })
-const sample = (change: object) => of({ samples: [{ ...result.samples[0], ...change }] })
+const _sample = (change: object) => of({ samples: [{ ...result.samples[0], ...change }] })
 
 test.each([
   ['Unexpected end of JSON', ''],
@@ -109,7 +109,6 @@ test.each([
   ['unknown experiment "toString"', of({ experiment: 'toString' })],
   ['the result has no samples', of({ samples: undefined })],
   ['the result has no samples', of({ samples: [] })],
-  ['http has no factor threads', sample({ case: { threads: 1 } })],
 ])('rejects an invalid file: %s', async (message, content) => {
   const path = join(await temporaryFolder(), 'x.json')
   await writeFile(path, content)
@@ -130,7 +129,7 @@ test('Markdown has the claims and tables, and escapes the data', () => {
   const machine = { ...result.machine, cpu: 'a|b\n# <img src=x> [c](d) `e` _f_' }
   const text = markdownOf(partOf({ experiment: http, result: { ...result, command, machine } }))
   expect(text).toContain(
-    '**batch answers 12.0 times as many page views a second as naive (one round).**',
+    '**batch answers 12.0 times as many requests a second as naive (one round).**',
   )
   expect(text).toMatch(/^\| naive +\| +3,333 \| +1 \|/m)
   expect(text).toMatch(/^\| -+ \| -+: \|/m)

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Rows } from '../../src/experiment/rows.ts'
 import type { Shape } from '../../src/experiment/shape.ts'
@@ -57,18 +56,6 @@ describe('rows', () => {
     ])
   })
 
-  test('are named by the name of a numeric factor without a label', () => {
-    const factors = [{ name: 'workers' }, { name: 'build' }]
-    const scaled = Rows.of({ ...shape, factors }, [
-      ...runsOf({ workers: 1, build: 'stock' }, { rate: [1] }),
-      ...runsOf({ workers: 2, build: 'stock' }, { rate: [1] }),
-    ])
-    expect(scaled.all.map((row) => scaled.nameOf(row))).toEqual([
-      'workers 1, stock',
-      'workers 2, stock',
-    ])
-  })
-
   test('a ratio needs a value of the baseline in the same round', () => {
     const row = rows.find(patched)
     expect(row?.ratios('rate', rows.all[0] ?? expect.fail())).toEqual([2, 2, 3])
@@ -93,21 +80,6 @@ describe('rows', () => {
   test('errors are summed by kind', () => {
     const failing = runsOf(stock, { rate: [1, 1] }, { errors: { 503: 1, timeout: 3 } })
     expect(Rows.of(shape, failing).all[0]?.errors).toEqual({ timeout: 6, 503: 2 })
-  })
-
-  test('figures do not depend on the order of the samples', () => {
-    fc.assert(
-      fc.property(fc.shuffledSubarray(samples, { minLength: samples.length }), (shuffled) => {
-        const other = Rows.of(shape, shuffled)
-        for (const row of rows.all) {
-          const twin = other.find(row.case)
-          expect(twin?.summary('rate')).toEqual(row.summary('rate'))
-          expect(twin?.ratio('cpu', twin.baseline(other))).toEqual(
-            row.ratio('cpu', row.baseline(rows)),
-          )
-        }
-      }),
-    )
   })
 })
 

@@ -27,7 +27,7 @@ function toy(
   measure: (name: string, run: Run<object>) => Promise<Measured> = async () => ({ values: {} }),
 ): Experiment<Toy, string> {
   return {
-    ...{ name: 'toy', title: 'Toys', summary: 'measure toys', about: '', group: 'Redis' },
+    ...{ name: 'toy', title: 'Toys', summary: 'measure toys', about: '' },
     ...{ rounds: 3, duration: 1, quick: {}, subject: 'name' },
     configure: () => {},
     factors: [{ name: 'name', label: 'toy' }],

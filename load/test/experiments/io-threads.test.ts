@@ -69,20 +69,6 @@ test('disturbed rows are not used for gains', () => {
   expect(claims[0]).toMatch(/^Extrapolated/)
 })
 
-test('there is no extrapolation with too few connections to keep all threads busy', () => {
-  const samples = [
-    ...runsOf(at(64, 1), { perSecond: [100], ...cpu(4, 4) }),
-    ...runsOf(at(64, 3), { perSecond: [50], ...cpu(1, 5) }),
-  ]
-  const options = { connections: 5 }
-  const { sections, claims } = partOf({
-    experiment: ioThreads,
-    result: resultOf(ioThreads, samples, { options }),
-  })
-  expect(sections.map(({ title }) => title)).not.toContainEqual(expect.stringContaining('xtrapol'))
-  expect(claims.join()).not.toContain('Extrapolated')
-})
-
 test('a result of one setting has no gains and no extrapolation', () => {
   const samples = runsOf(at(64, 1), { perSecond: [100], ...cpu(4, 4) })
   const { sections, claims } = partOf({

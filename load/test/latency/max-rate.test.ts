@@ -38,10 +38,10 @@ describe('the search', () => {
   })
 })
 
-/** The figures of a search, if requests beyond 60 a second fail. */
+/** The figures of a search, if requests beyond 1,500 a second fail. */
 async function search(failing: boolean) {
   vi.mocked(paced.runPaced).mockImplementation(async (_bench, _api, { schedule }) => {
-    const [due, failed] = [schedule.length, failing || schedule.length > 60 ? 5 : 0]
+    const [due, failed] = [schedule.length, failing || schedule.length > 1_500 ? 5 : 0]
     const errors = { 503: failed }
     const run = { due, ok: due - failed, errors, percentile: () => 3, max: 4, doubts: [] }
     return { ...run, cost: { foreignCpuSeconds: 0 } } as never
@@ -50,7 +50,7 @@ async function search(failing: boolean) {
   const bench = { starts: new Map() } as never
   const api = { variant: 'batch', url: '' } as const
   const measured = await searchRate(bench, api, {
-    ...{ limit: 'p50<10', from: 40, runs: 8, duration: 1 },
+    ...{ limit: 'p50<10', duration: 1 },
     signal: new AbortController().signal,
     note: (text) => void notes.push(text),
   })
@@ -59,11 +59,14 @@ async function search(failing: boolean) {
 
 test('finds the limit of a service that refuses higher rates', async () => {
   const { values, errors, notes } = await search(false)
-  expect(values.highestRate).toBeGreaterThan(55)
-  expect(values.highestRate).toBeLessThanOrEqual(60)
+  expect(values.highestRate).toBeGreaterThan(1_400)
+  expect(values.highestRate).toBeLessThanOrEqual(1_500)
   expect(values.latency).toBe(3)
   expect(errors).toEqual({})
-  expect(notes.slice(0, 2)).toEqual(['40 requests/s: 3.00 ms', '80 requests/s: failed (503: 5)'])
+  expect(notes.slice(0, 2)).toEqual([
+    '1,000 requests/s: 3.00 ms',
+    '2,000 requests/s: failed (503: 5)',
+  ])
 })
 
 test('a rate at which requests fail does not hold, and errors has the failures', async () => {

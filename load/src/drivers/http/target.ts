@@ -58,18 +58,6 @@ export const findTarget = (context: Context, options: TargetOptions): Promise<Ta
     ? givenTarget(context, options.url, options.iOwnThisHost === true)
     : ownTarget(context, options)
 
-/** Records the same facts about the load as `ownTarget`, so that results can be compared. */
-function describeApis(context: Context, infos: readonly ApiInfo[]): void {
-  const same = (values: readonly (number | null)[]) =>
-    new Set(values).size === 1
-      ? (values[0] ?? null)
-      : values.map((value) => value ?? '?').join(', ')
-  context.describe('load', {
-    'pool size': same(infos.map(({ poolSize }) => poolSize)),
-    'workers of each API': same(infos.map(({ workers }) => workers)),
-  })
-}
-
 async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
   const { redisBuild, transport, ioThreads, variants } = options
   const { REDIS_SERVER: installed } = process.env
@@ -152,7 +140,8 @@ async function givenTarget(
     }
     apis.push({ url, variant })
   }
-  describeApis(context, infos)
+  const of = (name: 'poolSize' | 'workers') => infos.map((info) => info[name] ?? '?').join(', ')
+  context.describe('load', { 'pool size': of('poolSize'), 'workers of each API': of('workers') })
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
   return { kind: '--url', redis: { url: redisUrl, transport, build: 'foreign' }, apis }
 }

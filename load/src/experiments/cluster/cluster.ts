@@ -37,7 +37,6 @@ export const cluster: Experiment<ClusterOptions, Bench> = {
   name: 'cluster',
   title: 'Redis Cluster',
   summary: 'CPU time of a page view by nodes, memory of sessions, and moves of slots',
-  group: 'The store',
   about: `
 views      Records views with the store on clusters of primaries (partitioned layout, append-only file on): 1,000
            sessions, 1,000 items by Zipf's law. Several clients simulate several processes of the API, each with a

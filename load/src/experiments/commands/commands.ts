@@ -31,7 +31,6 @@ export const commands: Experiment<CommandsOptions, (one: Case) => RedisServer> =
   name: 'commands',
   title: 'Redis: the cost of commands',
   summary: 'one client sends one command: the usual ones, INFO and CLIENT LIST, big keys',
-  group: 'Redis',
   about: `
 Redis executes one command at a time, so all other clients wait during a slow one. One client sends a command in a
 loop:

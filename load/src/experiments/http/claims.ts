@@ -1,5 +1,4 @@
 import { figure } from '../../experiment/figures.ts'
-import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 
 const RATE = 'requestsPerSecond'
@@ -12,7 +11,7 @@ function compared(rows: Rows): { ours: Row; base: Row } | undefined {
 }
 
 /** The ratio of our best variant to its baseline, and the Redis work of both. */
-export function claimsOf(rows: Rows, { options }: Result): string[] {
+export function claimsOf(rows: Rows): string[] {
   const pair = compared(rows)
   if (!pair) return []
   const { ours, base } = pair
@@ -27,11 +26,8 @@ export function claimsOf(rows: Rows, { options }: Result): string[] {
   const sure = interval
     ? `95 % interval: ${figure(interval.low)} to ${figure(interval.high)}; range of the rounds: ${figure(min)} to ${figure(max)}`
     : 'one round'
-  const { workload = 'realistic' } = options
-  const isViews = workload === 'realistic' || workload === 'articles'
-  const what = !isViews || Number(options.reads) > 0 ? 'requests' : 'page views'
   return [
-    `${ours.subject} answers ${figure(mean)} times as many ${what} a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
+    `${ours.subject} answers ${figure(mean)} times as many requests a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
     `Connections to Redis, round trips and commands per request: ${base.subject} ${redisWorkOf(base)}; ${ours.subject} ${redisWorkOf(ours)}.`,
   ]
 }

@@ -31,7 +31,6 @@ export const http: Experiment<HttpOptions, HttpBench> = {
   name: 'http',
   title: 'Page views over HTTP, at full speed',
   summary: 'compare the variants of the API at full speed',
-  group: 'Over HTTP',
   about: `
 Starts Redis and the APIs, and stops them at the end. docs/method.md describes the method and its limits.
 
@@ -104,8 +103,6 @@ Examples:
 
 /** The variants of the first table. */
 const main = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
-const references = ['naive', 'naive-lean', 'pipeline', 'noop']
-const knownIn = (rows: Rows) => references.filter((variant) => rows.find({ variant }))
 
 function throughput(rows: Rows, { options }: Result): Section {
   const shown = rows.filter((row) => main.includes(row.subject))
@@ -128,9 +125,7 @@ const perRequest = (rows: Rows, which: string): Table =>
     caption: `${which}, per request that reached the API`,
     columns: [
       range(RATE, rows),
-      ...(rows.all.length > 1 || knownIn(rows).length > 0
-        ? [ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)]
-        : []),
+      ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`),
       ...['p50', 'p99', 'connections', 'commands', 'roundTrips', 'apiCpuMicros', 'redisCpuMicros'],
       errors,
     ],

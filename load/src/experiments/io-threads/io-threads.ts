@@ -47,7 +47,6 @@ export const ioThreads: Experiment<IoThreadsOptions, (one: Case) => RedisServer>
   name: 'io-threads',
   title: 'Redis: I/O threads',
   summary: 'GET, SET, MGET of 10 and LPUSH with I/O threads, by size of the values and pipeline',
-  group: 'Redis',
   about: `
 In the source articles, Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and not higher
 with eight, because the main thread, which executes all commands, became the bottleneck. The setting io-threads

@@ -166,9 +166,6 @@ export function claimsOf(rows: Rows, result: Result) {
     .map(([threads, all]) => `${threads ?? 'none of these settings'} in ${all.length}`)
   return [
     higher && say('raise', higher, higher[0]),
-    sure.length > 0 &&
-      higher?.length === 0 &&
-      `Measured: I/O threads raise the rate clearly in none of ${sure.length} cases.`,
     lower && say('lower', lower, lower.at(-1)),
     expected[0] &&
       `Extrapolated from the CPU time of each thread, not measured: with one core per thread of Redis and other cores for the clients, the smallest settings with a gain of 10 % or more are ${from.join(', ')} of ${loads.length} loads (cases by size of the values: ${bySize(expected, shouldGain)}). The largest gain is ${timesText(expected[0])}: ${rows.nameOf(expected[0].row)}.`,

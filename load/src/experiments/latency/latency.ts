@@ -34,6 +34,7 @@ import { packageVersion } from '../../measure/machine.ts'
 import { givenRates, type Rate, sharesOfCapacity } from './rates.ts'
 import { claimsOf, sectionsOf } from './report.ts'
 import {
+  FIRST_RATE,
   HIGHEST_RATE,
   imprecise,
   limitText,
@@ -49,10 +50,6 @@ interface LatencyOptions extends WorkloadFlags, TargetOptions {
   shares: number[]
   /** Such as `p99<10`, in milliseconds. Replaces `shares`. */
   limit?: string
-  /** The first rate of a search. */
-  from: number
-  /** The maximum number of runs of a search. */
-  runs: number
   /** The minimum for each variant at each rate, over all rounds; 0 for runs of equal length. */
   requests: number
 }
@@ -66,7 +63,6 @@ export const latency: Experiment<LatencyOptions, Bench> = {
   name: 'latency',
   title: 'Latency at a fixed rate',
   summary: 'latency of the variants at fixed rates, or the highest rate within a limit',
-  group: 'Over HTTP',
   about: `
 An open loop: requests are due at a fixed rate, independent of the speed of the API, like the visitors of a site.
 Latency is measured from when a request is due, so a stall counts for every request that is due during it. At full
@@ -107,8 +103,6 @@ Examples:
           .argParser(requireLimit)
           .conflicts(['shares', 'rate']),
       )
-      .option('--from <rate>', '--limit: the first rate', wholeNumber(1, 1_000_000), 1_000)
-      .option('--runs <n>', '--limit: maximum runs of a search', wholeNumber(1, 100), 20)
       .option(
         '--requests <n>',
         `minimum requests of each variant at each rate, over all rounds: extends runs beyond --duration if ${MAX_SECONDS} s are enough`,
@@ -151,8 +145,8 @@ Examples:
       limit === undefined
         ? given
           ? givenRates(given)
-          : await sharesOfCapacity(bench, context, shares, options)
-        : [{ at: limitText(limit), rate: options.from }]
+          : await sharesOfCapacity(bench, context, shares, options.duration)
+        : [{ at: limitText(limit), rate: FIRST_RATE }]
     const generator = startGenerator(context.signal)
     context.defer(() => generator.close())
     return { ...bench, rates, generator, starts: new Map() }
@@ -166,7 +160,7 @@ Examples:
     const api = apiOf(bench, variant)
     const { limit } = options
     if (limit !== undefined && round > 0) {
-      return await searchRate(bench, api, { ...options, limit, signal, note })
+      return await searchRate(bench, api, { limit, duration: options.duration, signal, note })
     }
     const rate = bench.rates.find((one) => one.at === at)?.rate ?? Number.NaN
     const seconds = round === 0 ? options.warmup : secondsAt(rate, options)

@@ -1,10 +1,8 @@
 import { print } from '@onetrip/stack/terminal.ts'
-import { median } from 'simple-statistics'
 import type { HttpBench } from '../../drivers/http/bench.ts'
 import { saturate } from '../../drivers/http/saturation.ts'
-import type { Context, RoundOptions } from '../../experiment/experiment.ts'
+import type { Context } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import { orderOf } from '../../experiment/rounds.ts'
 
 export interface Rate {
   /** The value of the factor: `50 %`, or `500 requests/s`. */
@@ -13,8 +11,7 @@ export interface Rate {
   rate: number
 }
 
-const CAPACITY_ROUNDS = 2
-const CAPACITY_S = 2
+const CAPACITY_S = 4
 
 /** `2,397 requests/s`. */
 export const perSecond = (rate: number) => `${rate.toLocaleString('en-US')} requests/s`
@@ -33,19 +30,17 @@ export async function sharesOfCapacity(
   bench: HttpBench,
   context: Context,
   shares: readonly number[],
-  { rounds, duration }: RoundOptions,
+  duration: number,
 ): Promise<Rate[]> {
-  const rates = new Map<string, number[]>(bench.apis.map(({ variant }) => [variant, []]))
   const run = { seconds: Math.min(CAPACITY_S, duration), signal: context.signal }
-  for (let round = 0; round < Math.min(CAPACITY_ROUNDS, rounds); round++) {
-    for (const api of orderOf(bench.apis, round)) {
-      const { values } = await context.step(`${api.variant} at full speed`, () =>
-        saturate(bench, api, run),
-      )
-      rates.get(api.variant)?.push(values.requestsPerSecond ?? 0)
-    }
+  const capacities: { variant: string; rate: number }[] = []
+  for (const api of bench.apis) {
+    const { variant } = api
+    const { values } = await context.step(`${variant} at full speed`, () =>
+      saturate(bench, api, run),
+    )
+    capacities.push({ variant, rate: values.requestsPerSecond ?? 0 })
   }
-  const capacities = [...rates].map(([variant, own]) => ({ variant, rate: median(own) }))
   const texts = capacities.map(({ variant, rate }) => `${variant} ${figure(rate)}`)
   print(`At full speed, requests/s: ${texts.join(', ')}. The rates are shares of the lowest.\n`)
   const slowest = Math.min(...capacities.map(({ rate }) => rate))
@@ -53,8 +48,4 @@ export async function sharesOfCapacity(
   return ascending(shares.map((share) => ({ at: `${share} %`, rate: atShare(share) })))
 }
 
-/** Sorts the rates and removes duplicates: with a low capacity, several shares may be the same rate. */
-function ascending(rates: readonly Rate[]): Rate[] {
-  const different = new Map(rates.map((one) => [one.rate, one]))
-  return [...different.values()].toSorted((a, b) => a.rate - b.rate)
-}
+const ascending = (rates: readonly Rate[]): Rate[] => rates.toSorted((a, b) => a.rate - b.rate)

@@ -24,9 +24,7 @@ const highestRates = (rows: Rows): Section =>
     caption: `Highest rate with ${limitOf(rows)}, median of the rounds (range)`,
     columns: [
       range(HIGHEST_RATE, rows),
-      ...(rows.all.length > 1
-        ? [ratio(HIGHEST_RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`)]
-        : []),
+      ratio(HIGHEST_RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`),
       ...['latency', 'runs', errors],
     ],
   })

@@ -15,13 +15,16 @@ import type { Doubt, Measured } from '../../experiment/shape.ts'
 
 /** The metric with the highest rate. */
 export const HIGHEST_RATE = 'highestRate'
+/** The first rate of the first search. */
+export const FIRST_RATE = 1_000
 const PRECISION = 1.05
+const MAX_RUNS = 20
 /** The number of requests in a run for ten of them to be beyond a percentile. */
 const requestsFor = (percentile: Percentile) => Math.ceil(10 / (1 - shareOf(percentile)))
 
 export const imprecise: Doubt = {
   mark: '‡',
-  text: 'The search ended at --runs before it reached a precision of 5 %. The highest rate may be higher.',
+  text: `The search ended after ${MAX_RUNS} runs before it reached a precision of 5 %. The highest rate may be higher.`,
 }
 
 export type SearchBench = HttpBench & {
@@ -32,8 +35,6 @@ export type SearchBench = HttpBench & {
 
 interface RateSearch {
   limit: string
-  from: number
-  runs: number
   duration: number
   signal: AbortSignal
   note(text: string): void
@@ -43,7 +44,7 @@ interface RateSearch {
 export async function searchRate(
   bench: SearchBench,
   api: Api,
-  { limit, from, runs, duration, signal, note }: RateSearch,
+  { limit, duration, signal, note }: RateSearch,
 ): Promise<Measured> {
   const { percentile, milliseconds } = limitOf(limit)
   const requests = requestsFor(percentile)
@@ -68,8 +69,8 @@ export async function searchRate(
     else if (rate <= (lowestFailed?.rate ?? rate)) lowestFailed = { rate, errors, doubts }
     return isHeld
   }
-  const start = bench.starts.get(api.variant) ?? from
-  const found = await highestRate(holds, { start, precision: PRECISION, runs })
+  const start = bench.starts.get(api.variant) ?? FIRST_RATE
+  const found = await highestRate(holds, { start, precision: PRECISION, runs: MAX_RUNS })
   if (found.rate !== null) bench.starts.set(api.variant, found.rate)
   return {
     values: { [HIGHEST_RATE]: found.rate, latency: latencyAtBest, runs: found.runs },

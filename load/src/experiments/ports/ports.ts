@@ -31,7 +31,6 @@ export const ports: Experiment<PortsOptions> = {
   name: 'ports',
   title: 'Running out of ports',
   summary: 'exhaust the ports of clients that open a connection for each request',
-  group: 'Redis',
   about: `
 Records views at a constant rate, each with a new connection, in a network namespace with few ports. Measures when
 connecting first fails with ${EXHAUSTED} ("Cannot assign requested address"). The cases differ in the side that

@@ -32,7 +32,6 @@ export const retention: Experiment<RetentionOptions, Bench> = {
   name: 'retention',
   title: 'Retention: sessions trimmed while others use the store',
   summary: 'latency of views while the janitor ends a million sessions',
-  group: 'The store',
   about: `
 Fills a Redis with sessions. Then the store's janitor ends the sessions beyond the limit, while another client
 records a view about every millisecond. SLOWLOG shows the commands that block Redis for 1 ms or more. If the

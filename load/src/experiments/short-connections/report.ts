@@ -90,7 +90,6 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
 /** The CPU time of a short connection relative to stock, as a range over the numbers of idle connections. */
 export function claimsOf(rows: Rows): string[] {
   const short = rows.where({ load: SHORT })
-  const isCounted = short.all.some((row) => row.median('systemCalls') !== null)
   const builds = short.by('build').toReversed() // patched comes first
   const groups = builds.flatMap(({ rows: own }) => own.groups('idle'))
   const claims = groups.flatMap(({ name, rows: own }) => {
@@ -108,12 +107,7 @@ export function claimsOf(rows: Rows): string[] {
     return `On the main thread, a short connection (${name}) takes ${texts.join(' and ')} of stock.`
   })
   claims.push(...short.all.flatMap(searchClaim))
-  return short.all.length === 0 || isCounted
-    ? claims
-    : [
-        ...claims,
-        'System calls were not counted, because strace is not installed or lacks permission.',
-      ]
+  return claims
 }
 
 const patches = fileURLToPath(new URL('../../../../apps/server-build/patches', import.meta.url))

@@ -69,7 +69,6 @@ export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
   name: 'short-connections',
   title: 'Redis: short connections',
   summary: 'CPU time of short connections, with idle and long connections',
-  group: 'Redis',
   about: `
 Before version 5, Redis searched the list of all clients whenever it closed a connection. The source articles
 removed this search, which gave +37 % requests/s with 8,000 short connections, and +30 % with 10,000. The build

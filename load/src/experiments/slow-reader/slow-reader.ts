@@ -48,7 +48,6 @@ export const slowReader: Experiment<{ megabytes: number }, Bench> = {
   name: 'slow-reader',
   title: 'Redis: unread replies',
   summary: 'memory of Redis with a client that does not read its replies',
-  group: 'Redis',
   about: `
 A plain socket sends GET, MGET, HGETALL and LRANGE at a constant rate for --duration seconds. Each reply has 10 kB,
 and the client does not read them. The cases are: no limits; a limit on the replies for one client

@@ -105,12 +105,10 @@ export async function soak(
     counts: traffic.counts,
     errors: traffic.errors,
     latencies: traffic.latencies,
-    sessions: traffic.ledger.sessions.size + traffic.ledger.ended.size,
     lost,
     extra,
     discrepancies: [...discrepancies, ...wrongData, ...traffic.unexpected],
     injected,
-    readings,
     verdicts: judge(readings, plan.warmUpSeconds) as readonly Verdict[],
   }
 }

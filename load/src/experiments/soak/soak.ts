@@ -12,7 +12,7 @@ import { type SoakStack, startSoakStack } from './stack.ts'
 import type { Verdict } from './steady.ts'
 
 /** The details of a sample. */
-type Details = Pick<Soaked, 'injected' | 'readings' | 'verdicts' | 'discrepancies' | 'seconds'>
+type Details = Pick<Soaked, 'injected' | 'verdicts' | 'discrepancies' | 'seconds'>
 
 const MAX_DISCREPANCIES = 50
 
@@ -21,7 +21,6 @@ export const soak: Experiment<SoakOptions, SoakStack> = {
   name: 'soak',
   title: 'Soak: faults under load, with an audit',
   summary: 'a long run with injected faults: checks for lost views and leaks',
-  group: 'Over HTTP',
   about: `
 Starts Redis, a relay in front of it and an API with two workers. Sends logins, views, reads, changes of session
 data and logouts at a fixed rate. After a warm-up, it injects a fault per minute (each kind at least once): Redis
@@ -94,10 +93,10 @@ Examples:
 
   async measure(_, stack, { options, context, note }) {
     const soaked = await runSoak(stack, options, { signal: context.signal, note })
-    const { counts, latencies, injected, verdicts, discrepancies, readings, seconds } = soaked
+    const { counts, latencies, injected, verdicts, discrepancies, seconds } = soaked
     const { p50, p99 } = summaryOf(latencies)
     const details: Details = {
-      ...{ seconds, injected, verdicts, readings },
+      ...{ seconds, injected, verdicts },
       discrepancies: discrepancies.slice(0, MAX_DISCREPANCIES),
     }
     return {
@@ -132,14 +131,13 @@ Examples:
         ],
       }),
       ...(details ? [faultSection(details), resourceSection(details)] : []),
-      ...(details && details.discrepancies.length > 0 ? [discrepancySection(details)] : []),
     ]
   },
   claims(rows) {
     const [row] = rows.all
     const details = detailsOf(rows)
     if (!row || !details) return []
-    const { injected, verdicts, seconds } = details
+    const { injected, verdicts, seconds, discrepancies } = details
     const value = (metric: string) => row.median(metric) ?? 0
     return [
       `In ${figure(seconds / 60)} minutes with ${counted(injected.length, 'fault')}, ${counted(value('acknowledged'), 'view')} were acknowledged: ${whole(value('lost'))} lost, ${whole(value('extra'))} counted twice. ${steadyClaim(verdicts)}`,
@@ -147,6 +145,7 @@ Examples:
       value('unrecovered') > 0 &&
         `Faults without recovery within 30 s: ${whole(value('unrecovered'))}.`,
       leakClaim(verdicts, value('requests')),
+      ...discrepancies.map((text) => `Wrong record: ${text}.`),
     ]
   },
 }
@@ -206,18 +205,6 @@ function resourceSection(details: Details): Section {
   }
   return { title: 'Resources', tables: [table] }
 }
-
-const discrepancySection = ({ discrepancies }: Details): Section => ({
-  title: 'Wrong records',
-  tables: [
-    {
-      caption: 'Acknowledged and unknown outcomes at the clients, and the data in Redis',
-      head: ['record'],
-      rows: discrepancies.map((text) => [text]),
-      texts: [0],
-    },
-  ],
-})
 
 function steadyClaim(verdicts: readonly Verdict[]): string {
   const unsteady = verdicts.filter(({ isSteady }) => !isSteady)

@@ -52,7 +52,6 @@ export const store: Experiment<StoreOptions, Bench> = {
   name: 'store',
   title: 'The store alone, by strategy and link to Redis',
   summary: "calls per second of the store's updateToken, by strategy and link to Redis",
-  group: 'The store',
   about: `
 Calls a function of the store in a loop, by default one call at a time, over the links of the source articles:
   unix       Unix socket
