@@ -25,25 +25,21 @@ Every published result: its first claim and the command that measures it, and th
 all tables and the conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
 [docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page.`
 
-const MAX_ROWS = 5
+const MAX_ROWS = 6
 
 /** The overview of results by name of the file: claims, commands, and the first rows of the main tables. */
 export function overviewOf(results: readonly { name: string; part: Part }[]): string {
   const shown = new Set<string>()
   const texts = results.flatMap(({ name, part: { title, claims, sections, result } }) => {
     const line = `- \`${name}\`: ${plain(claims[0] ?? `${title}.`)} ${code(result.command)}`
+    const heading = `${title}: ${sections[0]?.title}`
     const table = sections[0]?.tables[0]
-    const kind = `${result.experiment} ${table?.head}`
-    if (!table || shown.has(kind)) return [line]
-    shown.add(kind)
+    if (!table || shown.has(heading)) return [line]
+    shown.add(heading)
     const rows = table.rows.slice(0, MAX_ROWS)
     const isPart = rows.length < table.rows.length
     const note = isPart ? ` The table has ${MAX_ROWS} of ${table.rows.length} rows.` : ''
-    const main = [
-      `## ${plain(`${title}: ${sections[0]?.title}`)}`,
-      tableMarkdown({ ...table, rows }),
-      `${line}${note}`,
-    ]
+    const main = [`## ${plain(heading)}`, tableMarkdown({ ...table, rows }), `${line}${note}`]
     return [`\n${main.join('\n\n')}`]
   })
   return `${[INTRODUCTION, ...texts].join('\n')}\n`
