@@ -30,9 +30,14 @@ describe('npm run load', () => {
 
     const result = JSON.parse(await readFile(json, 'utf8'))
     expect(result).toMatchObject({
-      ...{ format: 'onetrip-result/1', experiment: 'http', interrupted: false },
+      format: 'onetrip-result/1',
+      experiment: 'http',
+      interrupted: false,
       options: {
-        ...{ connections: 8, sessions: 16, reads: 0, seed: 17 },
+        connections: 8,
+        sessions: 16,
+        reads: 0,
+        seed: 17,
         variants: ['naive', 'pipeline'],
       },
       load: { 'way to Redis': 'tcp', 'pool size': 1, 'workers of each API': 1 },

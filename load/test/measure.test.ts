@@ -84,12 +84,15 @@ describe('INFO', () => {
 
   test("readings exclude the monitor's own commands", () => {
     expect(readingOf(info, 3)).toEqual({
-      ...{ cpuSeconds: 3.75, userCpuSeconds: 2.25, kernelCpuSeconds: 1.5 },
+      cpuSeconds: 3.75,
+      userCpuSeconds: 2.25,
+      kernelCpuSeconds: 1.5,
       mainThreadCpuSeconds: 3,
       connections: 10,
       commands: 97,
       reads: 46,
-      ...{ netInputBytes: 700, netOutputBytes: 900 },
+      netInputBytes: 700,
+      netOutputBytes: 900,
       commandStats: new Map([
         ['info', { calls: 1, micros: 20 }],
         ['get', { calls: 93, micros: 31 }],

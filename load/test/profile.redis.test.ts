@@ -27,6 +27,7 @@ test('runs the work without a profile if the thread cannot be sampled', async ()
   const none = 2 ** 22 + 1 // above the highest process id of Linux
   const work = async () => 'done'
   expect(await profileThread(none, { seconds: 0.1, signal }, work)).toEqual({
-    ...{ profile: null, result: 'done' },
+    profile: null,
+    result: 'done',
   })
 })

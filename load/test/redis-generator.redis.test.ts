@@ -18,7 +18,10 @@ const server = redisOfThisFile()
 const { signal } = new AbortController()
 
 const shortly: Omit<LoadOptions, 'target' | 'command'> = {
-  ...{ mode: 'short', connections: 3, end: { replies: 200 }, signal },
+  mode: 'short',
+  connections: 3,
+  end: { replies: 200 },
+  signal,
 }
 
 test('short connections send the given number of commands, with random keys', async () => {
@@ -70,7 +73,11 @@ test('sends a request in pieces if it is larger than the socket buffer', async (
 describe('discarded replies', () => {
   const bytes = 20_000
   const discarding: Omit<LoadOptions, 'target' | 'end'> = {
-    ...{ mode: 'discard', connections: 4, pipeline: 4, command: ['GET', '{key}'], signal },
+    mode: 'discard',
+    connections: 4,
+    pipeline: 4,
+    command: ['GET', '{key}'],
+    signal,
   }
 
   async function redisWithPort() {

@@ -17,9 +17,22 @@ const PORTS_PER_SECOND = 470
 
 /** Commands that clients send by themselves, with their largest number on a new connection. */
 const HANDSHAKE: Readonly<Record<string, number>> = {
-  ...{ hello: 1, auth: 1, select: 1, info: 1, ping: 1, quit: 1, command: 1, client: 4 },
-  ...{ 'client|setinfo': 2, 'client|setname': 1, 'client|id': 1, 'client|tracking': 1 },
-  ...{ 'command|docs': 1, 'cluster|slots': 1, 'cluster|shards': 1, readonly: 1 },
+  hello: 1,
+  auth: 1,
+  select: 1,
+  info: 1,
+  ping: 1,
+  quit: 1,
+  command: 1,
+  client: 4,
+  'client|setinfo': 2,
+  'client|setname': 1,
+  'client|id': 1,
+  'client|tracking': 1,
+  'command|docs': 1,
+  'cluster|slots': 1,
+  'cluster|shards': 1,
+  readonly: 1,
 }
 
 const TRANSACTION = ['multi', 'exec', 'discard', 'watch', 'unwatch']
@@ -202,36 +215,10 @@ const slowReaders: Check = ({ clients, info }) => {
   }
 }
 
-const rejections: Check = ({ figures, clients }) => {
-  const { rejected, rejectedSinceStart, connectedClients, maxClients } = figures
-  const isNear = maxClients > 0 && connectedClients >= 0.8 * maxClients
-  if (rejectedSinceStart === 0 && !isNear) return null
-  return {
-    id: 'rejected-connections',
-    severity: rejected > 0 ? 'high' : isNear ? 'medium' : 'low',
-    title:
-      rejected > 0
-        ? 'Redis refuses connections: maxclients is reached.'
-        : isNear
-          ? 'Redis is about to refuse connections: it is near maxclients.'
-          : 'Redis has refused connections since its start, because maxclients was reached.',
-    saving: null,
-    saves: `failed requests: ${perSecond(rejected, figures)} connections refused`,
-    evidence: [
-      `${counted(rejected, 'connection')} refused during the watch, ${counted(rejectedSinceStart, 'connection')} since the start; ${connectedClients.toLocaleString('en-US')} of ${maxClients.toLocaleString('en-US')} connections are open.`,
-      ...names(clients, ({ connections, active }) => [
-        connections,
-        `${counted(connections, 'connection')}, ${percent(1 - active)} of them idle`,
-      ]),
-    ],
-    articles:
-      'Tencent Cloud: when its pool is exhausted, a client may open short connections, each of which costs the server CPU time.',
-    remedy:
-      'Use one small connection pool with pipelines in each process, and close idle connections (timeout). If you still need more connections, raise maxclients and the limit of open files.',
-  }
-}
-
 export const clientChecks: readonly Check[] = [
-  ...[connectionChurn, singleTrips, chatter, transactions],
-  ...[slowReaders, rejections],
+  connectionChurn,
+  singleTrips,
+  chatter,
+  transactions,
+  slowReaders,
 ]

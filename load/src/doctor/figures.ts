@@ -92,7 +92,10 @@ export function figuresOf(
   })
   const shortOpen = census?.shortOpen ?? 0
   return {
-    ...{ seconds, commands, trips, commandStats: stats },
+    seconds,
+    commands,
+    trips,
+    commandStats: stats,
     commandsPerSecond: commands / seconds,
     commandsPerTrip: hasLargeReads ? null : trips > 0 ? commands / trips : 0,
     connectionsOpened: opened,

@@ -29,8 +29,12 @@ export class Probe {
   static async connect(url: string): Promise<Probe> {
     const limits = { connectTimeout: 5_000, commandTimeout: 5_000, enableReadyCheck: false }
     const redis = await connectOnce({
-      ...{ ...redisAddress(url).options, ...limits, connectionName: OWN_NAME },
-      ...{ protocol: 2, disableClientInfo: true, db: 0 },
+      ...redisAddress(url).options,
+      ...limits,
+      connectionName: OWN_NAME,
+      protocol: 2,
+      disableClientInfo: true,
+      db: 0,
     }).catch((error: unknown) => {
       throw unusable(url, error)
     })

@@ -67,7 +67,9 @@ export function parseSlowLog(reply: unknown): SlowCommand[] {
     name?: string,
   ]
   return (reply as Entry[]).map(([, at, micros, [command = ''], , client = '']) => ({
-    ...{ at, micros, client },
+    at,
+    micros,
+    client,
     command: command.toLowerCase(),
   }))
 }
@@ -84,5 +86,8 @@ export interface Stall {
 
 export const parseLatencyLatest = (reply: unknown): Stall[] =>
   (reply as [string, number, number, number][]).map(([event, at, latestMs, longestMs]) => ({
-    ...{ event, at, latestMs, longestMs },
+    event,
+    at,
+    latestMs,
+    longestMs,
   }))

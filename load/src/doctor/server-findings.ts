@@ -1,7 +1,7 @@
 import { commandName, counted, figure, percent } from '../experiment/figures.ts'
-import { type Check, megabytes, severityOf, severityOfStall } from './finding.ts'
+import { type Check, megabytes, names, perSecond, severityOf, severityOfStall } from './finding.ts'
 
-// Checks of the server: stalls, and settings of I/O threads.
+// Checks of the server: stalls, refused connections, and settings of I/O threads.
 
 const READS_ALL =
   /^(hgetall|hkeys|hvals|smembers|lrange|z(rev)?range.*|s(inter|union|diff).*|sort.*)$/
@@ -111,7 +111,8 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
       title: 'There are more I/O threads than cores, so the threads compete for CPU time.',
       saving: null,
       saves: 'context switches, and waits of the main thread for a core',
-      ...{ evidence, articles },
+      evidence,
+      articles,
       remedy: `Set io-threads to ${Math.max(1, Math.floor(cores / 2))} or less and restart Redis.`,
     }
   }
@@ -124,9 +125,39 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
     title: 'The main thread is near its limit, and I/O threads could take over its socket work.',
     saving,
     saves: `about ${percent(saving)} of the main thread's work, moved to other threads`,
-    ...{ evidence, articles },
+    evidence,
+    articles,
     remedy: `Set io-threads to ${Math.max(3, Math.min(4, Math.floor(cores / 2)))} and restart Redis. First fix the other findings: fewer round trips need no additional core.`,
   }
 }
 
-export const serverChecks: readonly Check[] = [slowCommands, stalls, ioThreads]
+const rejections: Check = ({ figures, clients }) => {
+  const { rejected, rejectedSinceStart, connectedClients, maxClients } = figures
+  const isNear = maxClients > 0 && connectedClients >= 0.8 * maxClients
+  if (rejectedSinceStart === 0 && !isNear) return null
+  return {
+    id: 'rejected-connections',
+    severity: rejected > 0 ? 'high' : isNear ? 'medium' : 'low',
+    title:
+      rejected > 0
+        ? 'Redis refuses connections: maxclients is reached.'
+        : isNear
+          ? 'Redis is about to refuse connections: it is near maxclients.'
+          : 'Redis has refused connections since its start, because maxclients was reached.',
+    saving: null,
+    saves: `failed requests: ${perSecond(rejected, figures)} connections refused`,
+    evidence: [
+      `${counted(rejected, 'connection')} refused during the watch, ${counted(rejectedSinceStart, 'connection')} since the start; ${connectedClients.toLocaleString('en-US')} of ${maxClients.toLocaleString('en-US')} connections are open.`,
+      ...names(clients, ({ connections, active }) => [
+        connections,
+        `${counted(connections, 'connection')}, ${percent(1 - active)} of them idle`,
+      ]),
+    ],
+    articles:
+      'Tencent Cloud: when its pool is exhausted, a client may open short connections, each of which costs the server CPU time.',
+    remedy:
+      'Use one small connection pool with pipelines in each process, and close idle connections (timeout). If you still need more connections, raise maxclients and the limit of open files.',
+  }
+}
+
+export const serverChecks: readonly Check[] = [rejections, slowCommands, stalls, ioThreads]

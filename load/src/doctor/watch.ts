@@ -54,7 +54,11 @@ export async function watch(probe: Probe, options: WatchOptions): Promise<Observ
   const slowLog = await readSlowLog(probe, Number(info.get('server_time_usec') ?? 0) / 1e6)
   const events = await probe.ask('LATENCY', 'LATEST')
   return {
-    ...{ figures, info, cores, stallMs, slowLog },
+    figures,
+    info,
+    cores,
+    stallMs,
+    slowLog,
     costs: costsOf(figures),
     clients: census?.groups() ?? null,
     stalls: events === null ? null : parseLatencyLatest(events),

@@ -15,7 +15,8 @@ import { runLoad } from '../support/run.ts'
 
 const documents = await Promise.all(
   (await markedDocuments()).map(async (path) => ({
-    ...{ name: relative(repository, path), text: await readFile(path, 'utf8') },
+    name: relative(repository, path),
+    text: await readFile(path, 'utf8'),
   })),
 )
 // To update them: npm run load -- document
@@ -108,7 +109,8 @@ test('npm run load -- document updates a file, or leaves it unchanged after an e
   expect(filled.text).toMatch(/^\| naive /m)
   expect((await document(filled.text)).output).toContain('is up to date')
   expect(await document('No mark.')).toEqual({
-    ...{ code: 1, text: 'No mark.' },
+    code: 1,
+    text: 'No mark.',
     output: expect.stringContaining('was not changed. It has no mark such as'),
   })
   expect(await filesIn(state)).toEqual([])

@@ -98,7 +98,12 @@ describe('a table', () => {
     expect(table).toEqual({
       caption: 'Toys',
       head: [
-        ...['idle connections', 'build', 'requests/s (range)', '× stock (range)', 'busy', 'calls'],
+        'idle connections',
+        'build',
+        'requests/s (range)',
+        '× stock (range)',
+        'busy',
+        'calls',
         'articles',
       ],
       rows: [

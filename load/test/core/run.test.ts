@@ -27,8 +27,14 @@ function toy(
   measure: (name: string, run: Run<object>) => Promise<Measured> = async () => ({ values: {} }),
 ): Experiment<Toy, string> {
   return {
-    ...{ name: 'toy', title: 'Toys', summary: 'measure toys', about: '' },
-    ...{ rounds: 3, duration: 1, quick: {}, subject: 'name' },
+    name: 'toy',
+    title: 'Toys',
+    summary: 'measure toys',
+    about: '',
+    rounds: 3,
+    duration: 1,
+    quick: {},
+    subject: 'name',
     configure: () => {},
     factors: [{ name: 'name', label: 'toy' }],
     metrics: [{ name: 'size', label: 'size' }],
@@ -74,8 +80,12 @@ test('a result has all rounds without the warm-up, and the conditions of the mea
   expect(runs).toEqual(['a0', 'a1', 'b1', 'b2', 'a2', 'b3', 'a3'])
   expect(error).toBeNull()
   expect(result).toMatchObject({
-    ...{ format: 'onetrip-result/1', experiment: 'toy', command: 'npm run load -- toy' },
-    ...{ interrupted: false, load: { what: 'dolls' }, metrics: { size: 'size' } },
+    format: 'onetrip-result/1',
+    experiment: 'toy',
+    command: 'npm run load -- toy',
+    interrupted: false,
+    load: { what: 'dolls' },
+    metrics: { size: 'size' },
     options: { rounds: 3, duration: 1, what: 'dolls' },
   })
   expect(result.samples).toHaveLength(6)

@@ -24,8 +24,15 @@ function seenWith(
   const before = infoOf({ connected_clients: 5 })
   const figures = figuresOf(before, info, { seconds: 10, own: new Map(), census: null })
   return {
-    ...{ figures, info, costs: costsOf(figures), clients: null, slowLog: null, stalls: null },
-    ...{ settings: new Map([['io-threads', '1']]), cores: 8, stallMs: 10 },
+    figures,
+    info,
+    costs: costsOf(figures),
+    clients: null,
+    slowLog: null,
+    stalls: null,
+    settings: new Map([['io-threads', '1']]),
+    cores: 8,
+    stallMs: 10,
     ...change,
   }
 }
@@ -34,8 +41,10 @@ const ids = (seen: Observation) => findingsOf(seen).map(({ id, severity }) => `$
 
 /** Pipelines of ten GETs on kept connections. */
 const pipelined = {
-  ...{ total_commands_processed: 100_000, total_reads_processed: 10_000 },
-  ...{ used_cpu_user_main_thread: 0.6, used_cpu_sys_main_thread: 0.4 },
+  total_commands_processed: 100_000,
+  total_reads_processed: 10_000,
+  used_cpu_user_main_thread: 0.6,
+  used_cpu_sys_main_thread: 0.4,
   cmdstat_get: 'calls=100000,usec=100000',
 }
 
@@ -66,8 +75,11 @@ describe('findings', () => {
 
   test('no chatter for the first commands of connections that stay open', () => {
     const opened = (hello: number) => ({
-      ...{ ...pipelined, total_connections_received: 5_000, connected_clients: 5_005 },
-      ...{ cmdstat_hello: `calls=${hello},usec=${hello}`, cmdstat_info: 'calls=5000,usec=90000' },
+      ...pipelined,
+      total_connections_received: 5_000,
+      connected_clients: 5_005,
+      cmdstat_hello: `calls=${hello},usec=${hello}`,
+      cmdstat_info: 'calls=5000,usec=90000',
     })
     expect(ids(seenWith(opened(5_000)))).toEqual([])
     expect(ids(seenWith(opened(10_000)))).toEqual([expect.stringMatching('chatter')])
@@ -87,7 +99,8 @@ describe('findings', () => {
     // Pipelines of large SETs: Redis reads each of them in three parts.
     const large = (bytesPerRead: number) =>
       seenWith({
-        ...{ ...pipelined, total_reads_processed: 300_000 },
+        ...pipelined,
+        total_reads_processed: 300_000,
         total_net_input_bytes: 300_000 * bytesPerRead,
       })
     const textOf = (seen: Observation) =>

@@ -5,7 +5,11 @@ import { partOf } from '../../src/reporting/part.ts'
 import { resultOf, runsOf } from '../support/result.ts'
 
 const at = (bytes: number, threads: number): Case => ({
-  ...{ command: 'GET', bytes, pipeline: 8, build: 'patched', threads },
+  command: 'GET',
+  bytes,
+  pipeline: 8,
+  build: 'patched',
+  threads,
 })
 /** CPU time of the main thread and of all threads, in both rounds. */
 const cpu = (main: number, all: number) => ({

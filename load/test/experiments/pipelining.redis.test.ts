@@ -9,7 +9,12 @@ test('pipelining has a row for each command and number of values', async () => {
   expect(text).toMatch(/^SET: pipelines of 10 carry [\d.]+ times as many values/m)
   expect(text).toMatch(/^GET .* 1 .* 70,671 /m)
   expect(result.samples.map(({ case: { command, values } }) => `${command} ${values}`)).toEqual([
-    ...['GET 1', 'SET 1', 'GET 10', 'SET 10', 'MGET 10', 'MSET 10'],
+    'GET 1',
+    'SET 1',
+    'GET 10',
+    'SET 10',
+    'MGET 10',
+    'MSET 10',
   ])
   for (const { case: one, values, details } of result.samples) {
     expect(values.mainCpuMicros).toBeGreaterThan(0)

@@ -25,7 +25,8 @@ function rowsOf(doubts: readonly string[]): Rows {
   ]
   const samples = rates.flatMap(([command, values, list, mainCpuMicros]) =>
     list.map((valuesPerSecond, index) => ({
-      ...{ case: { command, values }, round: index + 1 },
+      case: { command, values },
+      round: index + 1,
       values: { valuesPerSecond, mainCpuMicros, ceiling: 1e6 / mainCpuMicros },
       doubts: values === 1 ? doubts : [],
     })),

@@ -34,8 +34,12 @@ describe('short-connections', () => {
     expect(text).toMatch(/^long beside short +patched /m)
     expect(result).toMatchObject({ options: { rounds: 1, duration: 0.1, idle: [0, 50] } })
     expect(casesOf(result.samples, 'load', 'transport', 'idle')).toEqual([
-      ...['short tcp 0', 'short tcp 50', 'short unix 0', 'short unix 50'],
-      ...['long tcp 0', 'long beside short tcp 0'],
+      'short tcp 0',
+      'short tcp 50',
+      'short unix 0',
+      'short unix 50',
+      'long tcp 0',
+      'long beside short tcp 0',
     ])
     for (const sample of result.samples) {
       const { mainCpuMicros, cpuMicros } = sample.values
@@ -50,7 +54,9 @@ describe('short-connections', () => {
     const args = [...once, '--idle=0', '--long=5', '--transports=veth']
     const { result } = await runExperiment('short-connections', args)
     expect(casesOf(result.samples, 'load', 'transport')).toEqual([
-      ...['short veth', 'long veth', 'long beside short veth'],
+      'short veth',
+      'long veth',
+      'long beside short veth',
     ])
     // The addresses of the clients exist in that namespace only.
     for (const { errors } of result.samples) expect(errors).toBeUndefined()
@@ -66,8 +72,10 @@ describe('short-connections', () => {
     const limits = result.network === 'own namespace' ? 'none' : 'as usual'
     expect(result.load).toMatchObject({ 'TIME_WAIT and backlog': limits })
     expect(casesOf(result.samples, 'load', 'tool', 'threads')).toEqual([
-      ...['get-8000 redis-benchmark 2', 'get-8000 our generator 2'],
-      ...['ping-10000-kept redis-benchmark 2', 'ping-10000-kept our generator 2'],
+      'get-8000 redis-benchmark 2',
+      'get-8000 our generator 2',
+      'ping-10000-kept redis-benchmark 2',
+      'ping-10000-kept our generator 2',
     ])
     for (const sample of result.samples) {
       expectValues(sample)

@@ -11,9 +11,12 @@ const sample = (build: string, idle: number, round: number, mainCpuMicros: numbe
 
 test('builds are compared with stock in the same round, with the same idle connections', () => {
   const samples = [
-    ...[sample('stock', 0, 1, 20), sample('patched', 0, 1, 10)],
-    ...[sample('stock', 0, 2, 40), sample('patched', 0, 2, 30)],
-    ...[sample('stock', 1_000, 1, 20), sample('patched', 1_000, 1, 12)],
+    sample('stock', 0, 1, 20),
+    sample('patched', 0, 1, 10),
+    sample('stock', 0, 2, 40),
+    sample('patched', 0, 2, 30),
+    sample('stock', 1_000, 1, 20),
+    sample('patched', 1_000, 1, 12),
   ]
   // 0.5 and 0.75 with 0 idle connections, 0.6 with 1,000
   expect(shortConnections.claims(Rows.of(shortConnections, samples), {} as never)).toEqual([
@@ -37,12 +40,28 @@ test('the table of patches has a line for each build', () => {
   expect(both?.rows).toEqual([
     ['stock', '', '20.0', '1', '1', '13.2', '10.0', '1', '1', '13.2'],
     [
-      ...['patched@0002', 'inherit socket options from the listener'],
-      ...['19.0', '0.95', '-', '6.24', '9.50', '0.95', '-', '6.24'],
+      'patched@0002',
+      'inherit socket options from the listener',
+      '19.0',
+      '0.95',
+      '-',
+      '6.24',
+      '9.50',
+      '0.95',
+      '-',
+      '6.24',
     ],
     [
-      ...['patched@0005', 'close client sockets in the background'],
-      ...['18.0', '0.90', '-', '6.24', '9.00', '0.90', '-', '6.24'],
+      'patched@0005',
+      'close client sockets in the background',
+      '18.0',
+      '0.90',
+      '-',
+      '6.24',
+      '9.00',
+      '0.90',
+      '-',
+      '6.24',
     ],
   ])
   // With several numbers of idle connections, or without builds such as patched@0002, there is no such table.

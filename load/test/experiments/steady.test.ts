@@ -44,7 +44,10 @@ test('decreasing memory is steady', () => {
 
 test('too few readings are not steady', () => {
   expect(verdictOf(heap(() => 40 * MB).slice(0, 23))).toEqual({
-    ...{ resource: 'worker heap', start: null, end: null, bound: null },
+    resource: 'worker heap',
+    start: null,
+    end: null,
+    bound: null,
     isSteady: false,
   })
 })

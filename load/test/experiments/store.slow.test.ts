@@ -28,8 +28,13 @@ test('measures all strategies over several links, and shows the source articles'
 
 test('measures recordView with pools, I/O threads and several calls in flight', async () => {
   const { text, result } = await runExperiment('store', [
-    ...['--quick', '--operation=record-view', '--strategies=batch', '--links=unix'],
-    ...['--concurrency=8', '--pool-sizes=1,2', '--io-threads=1,2'],
+    '--quick',
+    '--operation=record-view',
+    '--strategies=batch',
+    '--links=unix',
+    '--concurrency=8',
+    '--pool-sizes=1,2',
+    '--io-threads=1,2',
   ])
   expect(text).toContain('record-view, calls at a time: 8')
   expect(text).toMatch(/^batch(?: †)? +2 +2 +[\d.]+ +[\d,]+/m)

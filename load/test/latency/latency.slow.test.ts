@@ -11,8 +11,11 @@ const short = ['--connections=4', '--sessions=8', '--no-report', '--duration=0.5
 
 test('measures at shares of the capacity of the slowest variant', async () => {
   const { text, result } = await runExperiment('latency', [
-    ...[...short, '--rounds=1', '--warmup=0.5', '--shares=50,10'],
-    ...['--variants=naive,batch'],
+    ...short,
+    '--rounds=1',
+    '--warmup=0.5',
+    '--shares=50,10',
+    '--variants=naive,batch',
   ])
   expect(text).toMatch(/^At full speed, requests\/s: naive [\d,.]+, batch [\d,.]+\./m)
   expect(text).toMatch(
@@ -41,8 +44,14 @@ test('measures at given rates, and keeps the complete rounds after an interrupt'
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const args = [
-    ...['latency', ...short, '--rounds=1000', '--warmup=0', '--rate=40,20'],
-    ...['--variants=pipeline', '--json', json],
+    'latency',
+    ...short,
+    '--rounds=1000',
+    '--warmup=0',
+    '--rate=40,20',
+    '--variants=pipeline',
+    '--json',
+    json,
   ]
   const load = await runLoad({ state, args, until: /^Round 2\// })
   load.signal('SIGINT')

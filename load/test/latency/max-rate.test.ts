@@ -50,7 +50,8 @@ async function search(failing: boolean) {
   const bench = { starts: new Map() } as never
   const api = { variant: 'batch', url: '' } as const
   const measured = await searchRate(bench, api, {
-    ...{ limit: 'p50<10', duration: 1 },
+    limit: 'p50<10',
+    duration: 1,
     signal: new AbortController().signal,
     note: (text) => void notes.push(text),
   })

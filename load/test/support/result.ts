@@ -58,11 +58,19 @@ export function httpSamples(
     const each = (value: number) => list.map(() => value)
     const values = {
       requestsPerSecond: list,
-      ...{ p50: each(3), p75: each(4), p90: each(5), p95: each(7) },
-      ...{ p99: each(naive ? 186.4 : 19.5), p999: each(200), max: each(210) },
-      ...{ connections: each(naive ? 1 : 0), commands: each(naive ? 9 : 5) },
-      ...{ roundTrips: each(naive ? 5 : 1), generatorCpuMicros: each(25.4) },
-      ...{ apiCpuMicros: each(naive ? 390 : 61.2), redisCpuMicros: each(naive ? 282 : 18.31) },
+      p50: each(3),
+      p75: each(4),
+      p90: each(5),
+      p95: each(7),
+      p99: each(naive ? 186.4 : 19.5),
+      p999: each(200),
+      max: each(210),
+      connections: each(naive ? 1 : 0),
+      commands: each(naive ? 9 : 5),
+      roundTrips: each(naive ? 5 : 1),
+      generatorCpuMicros: each(25.4),
+      apiCpuMicros: each(naive ? 390 : 61.2),
+      redisCpuMicros: each(naive ? 282 : 18.31),
       generatorBusy: each(0.6),
     }
     return runsOf({ variant }, values, more(variant))

@@ -17,7 +17,9 @@ export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
   const json = join(await temporaryFolder(), 'result.json')
   const args = ['soak', '--minutes=0.5', '--rate=100', '--sessions=20', '--no-report', ...more]
   const load = await runLoad({
-    ...{ state, env, until: /: (Redis|a node) killed/ },
+    state,
+    env,
+    until: /: (Redis|a node) killed/,
     args: [...args, '--json', json],
   })
   return {

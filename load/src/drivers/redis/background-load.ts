@@ -18,7 +18,11 @@ export async function withBackgroundLoad<Result>(
 ): Promise<{ result: Result; background: Load }> {
   const done = new AbortController()
   const background = generateLoad({
-    ...{ target, mode: 'long', connections: BACKGROUND_CLIENTS, rate: BACKGROUND_RATE, end: {} },
+    target,
+    mode: 'long',
+    connections: BACKGROUND_CLIENTS,
+    rate: BACKGROUND_RATE,
+    end: {},
     command: ['GET', '{key}'],
     signal: AbortSignal.any([signal, done.signal]),
   })

@@ -21,7 +21,10 @@ export async function startCluster(
     servers.push(await context.startRedis({ build: 'patched', config: ofNode }))
   }
   const members = servers.map(({ socket, port }, index) => ({
-    ...{ host: '127.0.0.1', port, busPort: buses[index] ?? 0, admin: new Redis(socket) },
+    host: '127.0.0.1',
+    port,
+    busPort: buses[index] ?? 0,
+    admin: new Redis(socket),
   }))
   try {
     await context.step('Forming the cluster', () =>

@@ -20,7 +20,11 @@ export async function underTracer<Result>(
 ): Promise<{ lines: readonly string[]; result: Result }> {
   const lines: string[] = []
   const tracer = await startProgram({
-    ...{ name: command, command, args, ready: attached, signal },
+    name: command,
+    command,
+    args,
+    ready: attached,
+    signal,
     env: { ...process.env, LC_ALL: 'C' },
     onLine: (line) => lines.push(line),
   }).catch(() => null)

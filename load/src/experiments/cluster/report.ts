@@ -13,8 +13,13 @@ export const sectionsOf = (rows: Rows): Section[] =>
       factors: ['nodes', 'inFlight'],
       columns: [
         range('mainCpuMicros', rows),
-        ...['busiestMicros', 'otherCpuMicros', 'clientCpuMicros', 'batches', 'commands'],
-        ...['bytesIn', 'bytesOut'],
+        'busiestMicros',
+        'otherCpuMicros',
+        'clientCpuMicros',
+        'batches',
+        'commands',
+        'bytesIn',
+        'bytesOut',
       ],
     }),
     sectionOf(rows.where({ part: 'memory' }), {
@@ -31,7 +36,9 @@ export const sectionsOf = (rows: Rows): Section[] =>
         'megabytes',
         range('sourceMs', rows),
         range('targetMs', rows),
-        ...['migrateMs', 'restoreMs', errors],
+        'migrateMs',
+        'restoreMs',
+        errors,
       ],
     }),
   ].filter(({ tables: [table] }) => table?.rows.length)

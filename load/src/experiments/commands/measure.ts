@@ -74,7 +74,12 @@ export async function loop(
   const send = async () => {
     if (name === NOTHING) return await delay(seconds * 1_000, null, { signal })
     return await generateLoad({
-      ...{ target, mode: 'long', connections: 1, command, end: { seconds }, signal },
+      target,
+      mode: 'long',
+      connections: 1,
+      command,
+      end: { seconds },
+      signal,
     })
   }
   return await withClient(target, async (redis) => {

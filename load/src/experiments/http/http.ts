@@ -126,7 +126,13 @@ const perRequest = (rows: Rows, which: string): Table =>
     columns: [
       range(RATE, rows),
       ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`),
-      ...['p50', 'p99', 'connections', 'commands', 'roundTrips', 'apiCpuMicros', 'redisCpuMicros'],
+      'p50',
+      'p99',
+      'connections',
+      'commands',
+      'roundTrips',
+      'apiCpuMicros',
+      'redisCpuMicros',
       errors,
     ],
   })

@@ -24,7 +24,9 @@ export function commandOf(name: CommandName, bytes: number): string[] {
   const set = ['SET', '{key}', value]
   const pushes = new Array(TRIMMED_AFTER).fill(['LPUSH', LIST, value, ';']).flat()
   return {
-    ...{ GET: get, SET: set, MIX: [...set, ';', ...get] },
+    GET: get,
+    SET: set,
+    MIX: [...set, ';', ...get],
     MGET: ['MGET', ...new Array<string>(VALUES).fill('{key}')],
     LPUSH: [...pushes, 'LTRIM', LIST, '0', '0'],
   }[name]

@@ -142,8 +142,15 @@ Examples:
     await fillKeys(server.socket, keys, bytes)
     const { result, failures } = await countFailures(server, () =>
       measureLoad(server, {
-        ...{ target: { port: server.port }, mode: 'discard', connections, keys, pipeline, rate },
-        ...{ command: commandOf(one.command as CommandName, bytes), end: { seconds }, signal },
+        target: { port: server.port },
+        mode: 'discard',
+        connections,
+        keys,
+        pipeline,
+        rate,
+        command: commandOf(one.command as CommandName, bytes),
+        end: { seconds },
+        signal,
       }),
     )
     return {

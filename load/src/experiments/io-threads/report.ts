@@ -46,7 +46,7 @@ function comparedOf(rows: Rows, { options: { connections } }: Result): Compared[
     const one = (hasBasis && base.median('mainCpuMicros')) || Number.NaN
     const times = one / Math.max(main, io / (threads - 1))
     const isSure = !row.isDisturbed && !base.isDisturbed
-    return { ...{ row, base, threads, main, io, times, isSure }, ratio: row.ratio(RATE, base) }
+    return { row, base, threads, main, io, times, isSure, ratio: row.ratio(RATE, base) }
   })
 }
 
@@ -61,7 +61,12 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
     caption: `Every setting: ${load}. Latencies are those of whole pipelines`,
     columns: [
       range(RATE, rows),
-      ...['below1', 'above2', 'p99', range('mainCpuMicros', rows), 'cpuMicros', errors],
+      'below1',
+      'above2',
+      'p99',
+      range('mainCpuMicros', rows),
+      'cpuMicros',
+      errors,
     ],
   })
   return [...summaries(rows, result, load), every]

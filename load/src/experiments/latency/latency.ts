@@ -120,7 +120,8 @@ Examples:
     { name: 'rate', label: 'due requests/s' },
     { name: 'due', label: 'requests due' },
     ...percentileNames.map((name) => ({
-      ...{ name, label: `${percentText(name)} ms` },
+      name,
+      label: `${percentText(name)} ms`,
       overall: (samples: readonly Measured[]) => pooledAt(samples, name),
       ...(['p50', 'p99'].includes(name) && asLatency),
     })),
@@ -176,7 +177,11 @@ Examples:
     })
     return {
       values: {
-        ...{ rate, due, ...Object.fromEntries(percentiles), late, max },
+        rate,
+        due,
+        ...Object.fromEntries(percentiles),
+        late,
+        max,
         ...Object.fromEntries(costs.map((name) => [name, cost.values[name] ?? null])),
       },
       foreignCpuSeconds: cost.foreignCpuSeconds,

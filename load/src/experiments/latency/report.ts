@@ -25,7 +25,9 @@ const highestRates = (rows: Rows): Section =>
     columns: [
       range(HIGHEST_RATE, rows),
       ratio(HIGHEST_RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`),
-      ...['latency', 'runs', errors],
+      'latency',
+      'runs',
+      errors,
     ],
   })
 
@@ -52,7 +54,10 @@ function sectionAt(rows: Rows): Section {
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
       { head: 'longest ms', cell: (row) => figure(row.value('max') ?? Number.NaN) },
       { head: 'requests due', cell: (row) => figure(row.total('due')) },
-      ...[errors, 'late', 'apiCpuMicros', 'redisCpuMicros'],
+      errors,
+      'late',
+      'apiCpuMicros',
+      'redisCpuMicros',
     ],
   })
 }

@@ -125,7 +125,9 @@ async function recordViews(
       lasted: first?.seconds ?? null,
       rateBefore: until.views / until.seconds,
       rateAfter: first ? (views - first.views) / (cpu.seconds - first.seconds) : null,
-      ...{ mostWaiting, waitingAtServer, views },
+      mostWaiting,
+      waitingAtServer,
+      views,
       redisCpuMicros: (cpu.cpuSeconds * 1e6) / Math.max(1, views),
     },
     errors,
@@ -144,8 +146,12 @@ const closingItself = (url: string): Sender => ({
   name: 'closes-itself',
   async send({ commands }) {
     const redis = await connectOnce({
-      ...{ ...redisAddress(url).options, ...safeRedisOptions, connectTimeout: DEADLINE_MS },
-      ...{ protocol: 2, enableReadyCheck: false, disableClientInfo: true },
+      ...redisAddress(url).options,
+      ...safeRedisOptions,
+      connectTimeout: DEADLINE_MS,
+      protocol: 2,
+      enableReadyCheck: false,
+      disableClientInfo: true,
     })
     try {
       const outcomes: Outcome[] = []

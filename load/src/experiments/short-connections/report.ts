@@ -47,7 +47,8 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         ratio('instructions', 'instructions × stock'),
         'systemCalls',
         range('perSecond', short, 'connections/s'),
-        ...['p99', errors],
+        'p99',
+        errors,
       ],
     }),
     sectionOf(long, {
@@ -55,7 +56,8 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       caption: `${options.long} long connections, one GET after another, without and with ${options.connections} short connections`,
       columns: [
         range('perSecond', long, 'commands/s'),
-        ...[range('p50', long), range('p99', long)],
+        range('p50', long),
+        range('p99', long),
         range('mainCpuMicros', long, 'main thread CPU µs /command'),
         ratio('mainCpuMicros', 'CPU × stock'),
         ratio('instructions', 'instructions × stock'),
@@ -73,7 +75,8 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
           fromArticles('articles requests/s', articles, 'load', 'tool', 'build'),
           range('mainCpuMicros', own),
           ratio('mainCpuMicros', 'CPU × stock'),
-          ...['max', errors],
+          'max',
+          errors,
         ],
       })
     }),
@@ -126,7 +129,8 @@ function stepsSection(short: Rows): Section {
   const [first, ...more] = short.by('threads')
   const cpu = median('mainCpuMicros', short, 'main thread CPU µs')
   const columns = [
-    ...[cpu, ratio('mainCpuMicros', '× stock')],
+    cpu,
+    ratio('mainCpuMicros', '× stock'),
     ratio('instructions', 'instructions × stock'),
     median('systemCalls', short),
   ]

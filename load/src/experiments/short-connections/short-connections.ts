@@ -2,11 +2,9 @@ import { transports } from '@onetrip/stack/address.ts'
 import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
-import { sum } from 'simple-statistics'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
-import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
+import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { type PeerNetwork, startPeerNetwork } from '../../drivers/redis/generator/peer-network.ts'
-import { countInstructions } from '../../drivers/redis/instructions.ts'
 import { maxConnections, requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
@@ -14,14 +12,13 @@ import {
   namesOption,
   numbersOption,
 } from '../../drivers/redis/options.ts'
-import { profileThread } from '../../drivers/redis/profile.ts'
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
-import { countSystemCalls, type SystemCalls } from '../../drivers/redis/system-calls.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted } from '../../experiment/figures.ts'
 import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { countInstructionsOf, countSystemCallsOf, profileOf } from './counts.ts'
 import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
 import {
   isShape,
@@ -60,9 +57,6 @@ const tools = ['redis-benchmark', 'our generator'] as const
 type Tool = (typeof tools)[number]
 const MAX_IDLE = 1_000_000
 const GET = ['GET', '{key}']
-const PROFILED_SECONDS = 0.4
-/** Of the runs in which system calls or instructions are counted. */
-const COUNTED_SECONDS = 0.4
 
 /** The cost of a new connection for each command, by build of Redis. */
 export const shortConnections: Experiment<ShortConnectionsOptions, Bench> = {
@@ -235,28 +229,4 @@ Examples:
 
   sections: sectionsOf,
   claims: claimsOf,
-}
-
-/** Samples the main thread during short connections; null if perf cannot sample it. */
-async function profileOf({ pid }: RedisServer, load: LoadOptions) {
-  const { signal } = load
-  const run = () => generateLoad({ ...load, end: { seconds: PROFILED_SECONDS + 0.1 } })
-  return (await profileThread(pid, { seconds: PROFILED_SECONDS, signal }, run)).profile
-}
-
-/** Instructions of the main thread per short connection, or per command of a long one; null if perf cannot count them. */
-async function countInstructionsOf({ pid }: RedisServer, load: LoadOptions) {
-  const run = () => generateLoad({ ...load, end: { seconds: COUNTED_SECONDS } })
-  const { instructions, result } = await countInstructions(pid, run, load.signal)
-  return instructions && result.completed > 0 ? instructions / result.completed : null
-}
-
-/** System calls of the main thread per short connection; null if strace cannot count them. */
-async function countSystemCallsOf({ pid }: RedisServer, load: LoadOptions) {
-  const run = () => generateLoad({ ...load, end: { seconds: COUNTED_SECONDS } })
-  const { calls, result } = await countSystemCalls(pid, run, load.signal)
-  if (!calls || result.completed === 0) return null
-  const counts = Object.entries(calls).map(([name, count]) => [name, count / result.completed])
-  const systemCalls: SystemCalls = Object.fromEntries(counts)
-  return { values: { systemCalls: sum(Object.values(systemCalls)) }, details: { systemCalls } }
 }

@@ -118,7 +118,10 @@ Examples:
       caption: `Growth of Redis's memory; ${megabytes} MB of replies, limits of ${limitMegabytes(megabytes)} MB`,
       columns: [
         range('addedMegabytes', rows),
-        ...['readMegabytes', 'closedAfter', 'refusedWrites', 'refusedCalls'],
+        'readMegabytes',
+        'closedAfter',
+        'refusedWrites',
+        'refusedCalls',
       ],
     }),
   ],

@@ -96,7 +96,9 @@ Examples:
     const { counts, latencies, injected, verdicts, discrepancies, seconds } = soaked
     const { p50, p99 } = summaryOf(latencies)
     const details: Details = {
-      ...{ seconds, injected, verdicts },
+      seconds,
+      injected,
+      verdicts,
       discrepancies: discrepancies.slice(0, MAX_DISCREPANCIES),
     }
     return {
@@ -111,7 +113,8 @@ Examples:
         faults: injected.length,
         unrecovered: injected.filter(({ recovered }) => !recovered).length,
         unsteady: verdicts.filter(({ isSteady }) => !isSteady).length,
-        ...{ p50, p99 },
+        p50,
+        p99,
         notSent: counts.notSent,
       },
       errors: soaked.errors,
@@ -126,8 +129,17 @@ Examples:
         title: 'Traffic and audit',
         caption: trafficCaption(result),
         columns: [
-          ...['requests', 'acknowledged', 'unknown', 'notWritten', 'lost', 'extra', 'wrong'],
-          ...['p50', 'p99', 'notSent', errors],
+          'requests',
+          'acknowledged',
+          'unknown',
+          'notWritten',
+          'lost',
+          'extra',
+          'wrong',
+          'p50',
+          'p99',
+          'notSent',
+          errors,
         ],
       }),
       ...(details ? [faultSection(details), resourceSection(details)] : []),

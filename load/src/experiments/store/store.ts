@@ -136,14 +136,20 @@ Examples:
   cases: (_, { links, ioThreads, poolSizes, strategies }) =>
     product<Case>({
       link: links.map(({ name }) => name),
-      ...{ ioThreads, poolSize: poolSizes, strategy: strategies },
+      ioThreads,
+      poolSize: poolSizes,
+      strategy: strategies,
     }),
 
   async measure(one, bench, { options, context: { signal } }) {
     const { server, url, pingMs } = bench.get(keyOf(one)) as ServedLink
     const { operation, concurrency, duration: seconds } = options
     const run = await measureCalls(server, {
-      ...{ url, operation, concurrency, seconds, signal },
+      url,
+      operation,
+      concurrency,
+      seconds,
+      signal,
       strategy: String(one.strategy),
       poolSize: Number(one.poolSize),
     })
@@ -162,7 +168,11 @@ Examples:
         ...(isAsInArticles(rows, result)
           ? [fromArticles('articles calls/s', tableFour, 'link', 'strategy')]
           : []),
-        ...['p50', 'p99', 'clientCpuMicros', 'cpuMicros', 'mainCpuMicros'],
+        'p50',
+        'p99',
+        'clientCpuMicros',
+        'cpuMicros',
+        'mainCpuMicros',
       ],
     }),
   ],
