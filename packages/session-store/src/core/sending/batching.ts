@@ -25,14 +25,12 @@ export function batching(sender: Sender, maxOperations = MAX_OPERATIONS): Sender
   if (sender.topology)
     throw new TypeError('batching is for one server; clusterSender batches itself')
   return {
-    ...sender,
+    name: sender.name,
     close: () => sender.close(),
-    ...(sender.connections && { connections: () => sender.connections?.() ?? NONE }),
+    ...(sender.connections && { connections: sender.connections.bind(sender) }),
     send: collecting((waiting) => void sendTogether(sender, waiting), maxOperations),
   }
 }
-
-const NONE = { connections: 0, ready: 0 }
 
 /** Returns a function `send` that collects the operations of one event-loop turn, at most `max`, for `flush`. */
 export function collecting(
