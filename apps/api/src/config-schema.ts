@@ -23,7 +23,7 @@ export const configSchema = Type.Object({
   STRATEGY: Type.String({
     default: 'batch',
     enum: [...strategyNames],
-    description: 'How store updates are sent to Redis',
+    description: 'How store operations are sent to Redis',
   }),
   REDIS_URL: Type.String({
     default: 'redis://127.0.0.1:6390',
@@ -88,7 +88,7 @@ export const configSchema = Type.Object({
     default: 2000,
     minimum: 10,
     maximum: 60000,
-    description: 'Timeout of one store update in milliseconds',
+    description: 'Timeout of one store operation in milliseconds',
   }),
   STARTUP_DEADLINE_MS: Type.Integer({
     default: 10000,

@@ -109,7 +109,7 @@ test('requests, their updates and their batch have spans', async () => {
   expect(updates).toHaveLength(3)
   for (const { name, attributes } of updates) {
     expect({ name, attributes }).toEqual({
-      name: 'redis update',
+      name: 'redis operation',
       attributes: {
         'db.system.name': 'redis',
         'db.operation.batch.size': 2,
@@ -119,7 +119,7 @@ test('requests, their updates and their batch have spans', async () => {
   }
   const batches = updates.flatMap((update) => childrenOf(spans, update))
   expect(batches).toMatchObject([
-    { name: 'redis batch', attributes: { 'onetrip.batch.updates': 3 }, status: 0 },
+    { name: 'redis batch', attributes: { 'onetrip.batch.operations': 3 }, status: 0 },
   ])
   expect(batches[0]?.links).toEqual(idsOf(updates))
   for (const { links } of updates) expect(links).toEqual(idsOf(batches))
@@ -179,7 +179,7 @@ test('a parentbased sampler follows the traceparent of the request', async () =>
   await view(url, token, { traceparent: `00-${TRACE}-${CALLER}-00` })
   await api.stop()
   const names = receiver.spans.map(({ name }) => name)
-  expect(names.toSorted()).toEqual(['POST /views', 'redis batch', 'redis update'])
+  expect(names.toSorted()).toEqual(['POST /views', 'redis batch', 'redis operation'])
   expect(new Set(receiver.spans.map(({ traceId }) => traceId))).toEqual(new Set([TRACE]))
   expect(named(receiver.spans, 'POST /views')[0]?.parentSpanId).toBe(CALLER)
 })

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import {
   type Command,
   createSessionStore,
+  type Operation,
   parseInfo,
   type StrategyName,
-  type Update,
 } from '@onetrip/session-store'
 import { startRedis } from '@onetrip/stack/redis.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
@@ -21,7 +21,7 @@ import { filter, seeItem } from '../src/shop/viewers.ts'
 const [seconds = 1, rounds = 5] = process.argv.slice(2).map(Number)
 const CALLERS = 64
 
-const hyperLogLog = (item: string, user: string): Update<unknown> => {
+const hyperLogLog = (item: string, user: string): Operation<unknown> => {
   const key = shopKeys.viewers(item)
   return {
     commands: [
@@ -36,7 +36,7 @@ const hyperLogLog = (item: string, user: string): Update<unknown> => {
 }
 
 /** Like `seeItem`, with one BITFIELD instead of a SETBIT per hash. */
-const bitfield = (item: string, user: string): Update<unknown> => {
+const bitfield = (item: string, user: string): Operation<unknown> => {
   const update = seeItem(item, user)
   const bits = filter.positions(user).flatMap((position) => ['SET', 'u1', position, 1])
   const set: Command = ['BITFIELD', shopKeys.viewers(item), ...bits]

@@ -6,7 +6,7 @@ export type Contender = Omit<Sender, 'name'>
 export interface ContenderOptions {
   /** `redis://…` or `unix:///…`. */
   redisUrl: string
-  /** The deadline of an update, for clients with such an option. */
+  /** The deadline of an operation, for clients with such an option. */
   deadlineMs: number
 }
 

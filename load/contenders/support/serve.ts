@@ -68,10 +68,10 @@ function inTurn(name: string, contenders: readonly Contender[]): Sender {
   return {
     name,
     // Not async, because another promise per request would add to the cost of the client.
-    send(update) {
+    send(operation) {
       const contender = contenders[turn++ % contenders.length]
       if (!contender) throw new Error('the pool has no connection')
-      return contender.send(update)
+      return contender.send(operation)
     },
     close: async () => void (await Promise.all(contenders.map((contender) => contender.close()))),
   }

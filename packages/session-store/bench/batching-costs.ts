@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startRedis } from '@onetrip/stack/redis.ts'
-import { createSessionStore, type SessionStore, type Update } from '../src/core/index.ts'
+import { createSessionStore, type Operation, type SessionStore } from '../src/core/index.ts'
 
 const MEASURE_MS = 1_000
 const ROUNDS = 5
@@ -30,7 +30,7 @@ for (let index = 0; index < SESSIONS; index++) {
 }
 const [first = ''] = tokens
 
-const get = (key: string): Update<unknown> => ({
+const get = (key: string): Operation<unknown> => ({
   commands: [['GET', key]],
   readOnly: true,
   read: ([value]) => value,

@@ -1,4 +1,4 @@
-import { createSessionStore, type Update } from '@onetrip/session-store'
+import { createSessionStore, type Operation } from '@onetrip/session-store'
 
 const store = createSessionStore({
   url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
@@ -6,7 +6,7 @@ const store = createSessionStore({
 })
 await store.ready()
 
-const addToBasket = (user: string, item: string): Update<number> => ({
+const addToBasket = (user: string, item: string): Operation<number> => ({
   commands: [
     ['SADD', `basket:${user}`, item],
     ['EXPIRE', `basket:${user}`, 86_400],

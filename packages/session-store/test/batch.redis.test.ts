@@ -66,7 +66,7 @@ test('every caller of a batch gets its own result', async () => {
     { user: 'ada', views: 4 }, // the view in between belonged to an ended session and was undone
     true,
   ])
-  expect(batches[0]).toMatchObject({ updates: 7, failed: 0 })
+  expect(batches[0]).toMatchObject({ operations: 7, failed: 0 })
   expect(batches[0]?.commands).toBeLessThan(5 * 5 + 2 + 4)
   expect(await store.popularItems()).toEqual([
     { item: 'book', views: 3 },
@@ -99,7 +99,7 @@ test('more callers than fit into a batch are served by several batches', async (
   const views = Array.from({ length: 100 }, () => store.recordView(token, 'book'))
   const counts = (await Promise.all(views)).map(({ views }) => views)
   expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1))
-  const sizes = batches.map(({ updates }) => updates).toSorted((a, b) => b - a)
+  const sizes = batches.map(({ operations }) => operations).toSorted((a, b) => b - a)
   expect(sizes).toEqual([16, 16, 16, 16, 16, 16, 4])
 })
 

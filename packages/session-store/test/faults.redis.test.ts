@@ -38,7 +38,7 @@ test.each(strategyNames)('%s: without Redis, ready() fails in bounded time', asy
   })
 })
 
-test('when Redis is killed, updates in flight fail at once; when it is back, it is used again', async () => {
+test('when Redis is killed, operations in flight fail at once; when it is back, it is used again', async () => {
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
   const store = storeOn(redis.socket, { poolSize: 2, deadlineMs: 20_000 })
   await store.ready()
@@ -79,7 +79,7 @@ test.each([
     const store = storeOn(redis.socket, { strategy, deadlineMs: 20_000 })
     await store.ready()
     redis.program.signal('SIGSTOP')
-    const update = store.run({
+    const operation = store.run({
       commands: [
         ['HGET', 'login:', 'id'],
         ['ZINCRBY', 'viewed:', -1, 'book'],
@@ -88,7 +88,7 @@ test.each([
       read: () => undefined,
     })
     redis.program.signal('SIGKILL')
-    await expect(update).rejects.toMatchObject({
+    await expect(operation).rejects.toMatchObject({
       code: 'ONETRIP_OUTCOME_UNKNOWN',
       mayHaveWritten: sent,
       retrySafe: !sent,
@@ -96,7 +96,7 @@ test.each([
   },
 )
 
-test('when Redis is paused, updates fail at the deadline, and the number in flight is limited', async () => {
+test('when Redis is paused, operations fail at the deadline, and the number in flight is limited', async () => {
   const redis = await redisForThisTest()
   const patient = storeOn(redis.socket)
   await patient.ready()
@@ -118,7 +118,7 @@ test('when Redis is paused, updates fail at the deadline, and the number in flig
   expect(await patient.recordView(token, 'book')).toMatchObject({ views: 11 })
 })
 
-test('naive: when Redis is paused, updates fail at the deadline', async () => {
+test('naive: when Redis is paused, operations fail at the deadline', async () => {
   const redis = await redisForThisTest()
   const store = storeOn(redis.socket, { strategy: 'naive', deadlineMs: 300 })
   await store.ready()
@@ -149,7 +149,7 @@ test('writes refused because memory is full report that nothing was written', as
   })
 })
 
-test('close waits for updates in flight and rejects later ones', async () => {
+test('close waits for operations in flight and rejects later ones', async () => {
   const redis = await redisForThisTest()
   const store = storeOn(redis.socket)
   await store.ready()

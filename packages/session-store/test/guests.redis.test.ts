@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { SessionStore } from '../src/core/index.ts'
-import type { Update } from '../src/core/operations.ts'
+import type { Operation } from '../src/core/operations.ts'
 import {
   type GuestRecords,
   guestRecords,
@@ -93,16 +93,16 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await store.data(fromIdle.token)).toEqual({ fields: {}, version: 0 })
   })
 
-  /** Logs in as ada; `between` runs before the update with that number. */
+  /** Logs in as ada; `between` runs before the operation with that number. */
   function loginWhile(
     store: SessionStore,
     guest: string,
-    between: (update: number) => Promise<unknown>,
+    between: (operation: number) => Promise<unknown>,
   ) {
-    let update = 0
+    let operation = 0
     const runner = {
-      async run<Result>(next: Update<Result>): Promise<Result> {
-        await between(update++)
+      async run<Result>(next: Operation<Result>): Promise<Result> {
+        await between(operation++)
         return await server.run(next)
       },
     }
@@ -115,8 +115,8 @@ describe.each(layouts)('%s', (_, keys) => {
   test.each([0, 1, 2])('writes of a guest before round trip %i are not lost', async (at) => {
     const store = await server.storeForThisTest(clock, { keys })
     const guest = await guestOf(store)
-    const { token, done } = loginWhile(store, guest, async (update) => {
-      if (update !== at) return
+    const { token, done } = loginWhile(store, guest, async (operation) => {
+      if (operation !== at) return
       clock.pass(1)
       await store.patch(guest, { theme: 'dark', cart: undefined })
       await store.recordView(guest, 'cup')
@@ -133,9 +133,9 @@ describe.each(layouts)('%s', (_, keys) => {
   test('a session that ends during its login stays gone', async () => {
     const store = await server.storeForThisTest(clock, { keys })
     const guest = await guestOf(store)
-    const { token, done } = loginWhile(store, guest, async (update) => {
-      if (update === 2) await store.patch(guest, { theme: 'dark' })
-      if (update === 3) await store.endUserSessions('ada')
+    const { token, done } = loginWhile(store, guest, async (operation) => {
+      if (operation === 2) await store.patch(guest, { theme: 'dark' })
+      if (operation === 3) await store.endUserSessions('ada')
     })
     await done
     await expect(store.checkToken(token)).rejects.toMatchObject(unknown)
@@ -152,9 +152,9 @@ describe.each(layouts)('%s', (_, keys) => {
     async (at, expected) => {
       const store = await server.storeForThisTest(clock, { keys })
       const guest = await guestOf(store)
-      const { token, done } = loginWhile(store, guest, async (update) => {
-        if (update === 2) await store.patch(guest, { late: true }) // so that the call needs its last round trip
-        if (update === at) throw new Error('no connection')
+      const { token, done } = loginWhile(store, guest, async (operation) => {
+        if (operation === 2) await store.patch(guest, { late: true }) // so that the call needs its last round trip
+        if (operation === at) throw new Error('no connection')
       })
       expect((await Promise.allSettled([done]))[0].status === 'fulfilled').toBe(expected.loggedIn)
       const { fields } = await store.data(expected.loggedIn ? token : guest)

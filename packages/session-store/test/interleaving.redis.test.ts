@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { endWithTombstone, writeData } from '../src/core/data/data.ts'
 import type { Keys } from '../src/core/index.ts'
 import {
+  type Operation,
   type Reply,
   recordView,
   touchSession,
-  type Update,
   undoView,
 } from '../src/core/operations.ts'
 import { removeOrphans } from '../src/core/retention/orphans.ts'
@@ -171,12 +171,12 @@ describe.each(layouts)('%s', (layout, keys) => {
   })
 })
 
-/** The update on a cluster: the node that counts the item executes its command before or after the others. */
-function countedAt<Result>(place: number, { commands, read, ...update }: Update<Result>) {
+/** The operation on a cluster: the node that counts the item executes its command before or after the others. */
+function countedAt<Result>(place: number, { commands, read, ...operation }: Operation<Result>) {
   const moved = <Value>(from: readonly Value[], at: number, to: number) =>
     from.toSpliced(at, 1).toSpliced(to, 0, from[at] as Value)
   return {
-    ...update,
+    ...operation,
     commands: moved(commands, 3, place),
     read: (replies: readonly Reply[]) => read(moved(replies, place, 3)),
   }
@@ -224,7 +224,7 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
     yield forgetSessions(keys, user, [id])
   } else {
     const parts = (yield oldestSessions(keys, 10)) as Parameters<typeof chooseEvictions>[0]
-    const update =
+    const operation =
       kind === 'evict'
         ? evictSessions(keys, chooseEvictions(parts, limits), { ...limits, settledBefore })
         : removeOrphans(
@@ -232,8 +232,8 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
             parts.flatMap(({ oldest }) => oldest.map(({ id }) => id)),
             { unseen: false, settledBefore },
           )
-    if (update.commands.length === 0) return
-    const gone = (yield update) as Parameters<typeof forgetEnded>[1]
+    if (operation.commands.length === 0) return
+    const gone = (yield operation) as Parameters<typeof forgetEnded>[1]
     // Only a tombstone prevents a late `create` from creating a session.
     for (const { id } of gone) if (!id.startsWith('guest')) ended.add(id)
     yield forgetEnded(keys, gone)

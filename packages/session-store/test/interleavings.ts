@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { Command, Reply, Update } from '../src/core/operations.ts'
+import type { Command, Operation, Reply } from '../src/core/operations.ts'
 
 /** All orders in which the steps of two callers can happen; each caller's own order is kept. */
 export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
@@ -8,14 +8,14 @@ export function* interleavings(first: number, second: number): Generator<(0 | 1)
   if (second > 0) for (const rest of interleavings(first, second - 1)) yield [1, ...rest]
 }
 
-/** The updates of one caller, one after the other; each gets the result of the one before. */
-export type Caller = Generator<Update<unknown>, void, unknown>
+/** The operations of one caller, one after the other; each gets the result of the one before. */
+export type Caller = Generator<Operation<unknown>, void, unknown>
 
-/** Sends one command of an update at a time, so that commands of other callers can come in between. */
+/** Sends one command of an operation at a time, so that commands of other callers can come in between. */
 export class Running {
   readonly #redis: Redis
   readonly #caller: Caller
-  #update: Update<unknown> | undefined
+  #operation: Operation<unknown> | undefined
   #commands: Command[] = []
   #replies: Reply[] = []
 
@@ -26,21 +26,21 @@ export class Running {
   }
 
   get done(): boolean {
-    return this.#update === undefined
+    return this.#operation === undefined
   }
 
   async step(): Promise<void> {
     const [name = '', ...args] = this.#commands.shift() ?? []
     this.#replies.push((await this.#redis.call(String(name), ...args)) as Reply)
-    if (this.#commands.length === 0) this.#next(this.#update?.read(this.#replies))
+    if (this.#commands.length === 0) this.#next(this.#operation?.read(this.#replies))
   }
 
   #next(result: unknown): void {
     const { done, value } = this.#caller.next(result)
-    this.#update = done ? undefined : value
-    this.#commands = [...(this.#update?.commands ?? [])]
+    this.#operation = done ? undefined : value
+    this.#commands = [...(this.#operation?.commands ?? [])]
     this.#replies = []
     // Nothing to send.
-    if (this.#update && this.#commands.length === 0) this.#next(undefined)
+    if (this.#operation && this.#commands.length === 0) this.#next(undefined)
   }
 }

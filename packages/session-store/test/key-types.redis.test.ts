@@ -2,9 +2,9 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   createSessionStore,
+  operationChannel,
   prefixedKeys,
   type SessionStoreOptions,
-  updateChannel,
 } from '../src/core/index.ts'
 import { warningsOfThisTest } from './adapters/fixture.ts'
 import { layouts } from './retention-fixture.ts'
@@ -56,8 +56,8 @@ describe.each(layouts)('%s', (_, layout) => {
     const own = storeForThisTest({ keys: layout })
     const lists: string[][] = []
     const listen = (message: unknown) => lists.push((message as { commands: string[] }).commands)
-    updateChannel.start.subscribe(listen)
-    onTestFinished(() => void updateChannel.start.unsubscribe(listen))
+    operationChannel.start.subscribe(listen)
+    onTestFinished(() => void operationChannel.start.unsubscribe(listen))
     await own.ready()
     const checks = lists.filter((commands) => commands.includes('TYPE'))
     expect(checks).toEqual([Array(3 * layout.parts().length).fill('TYPE')])

@@ -184,7 +184,7 @@ test('when a node is paused, only its connection is closed, and calls to other n
   for (let turn = 0; turn < 50; turn++) seen.add(await view(turn % 2))
   expect(seen).toEqual(new Set(['served']))
   expect(lost).toBe(1)
-  // The node accepts the new connection but never replies, so waiting updates are not sent.
+  // The node accepts the new connection but never replies, so waiting operations are not sent.
   for (let turn = 0; turn < 5; turn++) {
     expect((await store.ping(deadlineMs - 200)).flatMap(({ error }) => error ?? [])).toMatchObject([
       { code: 'ONETRIP_NOT_SENT' },

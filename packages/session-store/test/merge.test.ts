@@ -59,11 +59,11 @@ test.each([
   [['EXPIRE', 'a', 'x']],
   [['BITCOUNT', 'a', 0, 1]],
 ])('%j, which Redis could refuse, is not merged', (command) => {
-  const update = { commands: [command as unknown as Command], mergeable: true }
-  expect(merge([update, update]).commands).toEqual([command, command])
+  const operation = { commands: [command as unknown as Command], mergeable: true }
+  expect(merge([operation, operation]).commands).toEqual([command, command])
 })
 
-test('commands of an update that is not mergeable stay as they are', () => {
+test('commands of an operation that is not mergeable stay as they are', () => {
   const own = [['ZADD', 'recent:', 'XX', 9, 'a']] as const
   const { commands, split } = merge([view('a', 'book', 1), { commands: own }, { commands: own }])
   expect(commands.filter(([name]) => name === 'ZADD')).toEqual([
@@ -75,12 +75,12 @@ test('commands of an update that is not mergeable stay as they are', () => {
   expect(split([0, 1, 0, '-1', 'ada', 7, 8])).toEqual([[0, 1, 0, '-1', 'ada'], [7], [8]])
 })
 
-test('a single update is sent as it is', () => {
-  const update = view('a', 'book', 1)
-  expect(merge([update]).commands).toEqual(update.commands)
+test('a single operation is sent as it is', () => {
+  const operation = view('a', 'book', 1)
+  expect(merge([operation]).commands).toEqual(operation.commands)
 })
 
-test('each view gets the count as if it were alone, and errors reach only the affected updates', () => {
+test('each view gets the count as if it were alone, and errors reach only the affected operations', () => {
   const refused = new Error('WRONGTYPE')
   const { split } = merge([view('a', 'book', 1), view('b', 'book', 2)])
   expect(split([0, refused, 1, 0, 0, '-12', ['ada', null]])).toEqual([
@@ -89,27 +89,28 @@ test('each view gets the count as if it were alone, and errors reach only the af
   ])
 })
 
-test('the commands of each update keep their order, and none is lost or added', () => {
+test('the commands of each operation keep their order, and none is lost or added', () => {
   const id = fc.constantFrom('a', 'b', 'c')
-  const update = fc.oneof(
+  const operation = fc.oneof(
     fc.tuple(id, fc.constantFrom('book', 'pen')).map(([id, item]) => view(id, item, 1)),
     id.map((id) => endSessions(keys, [id])),
     id.map((id) => checkToken(keys, id)),
   )
   fc.assert(
-    fc.property(fc.array(update, { maxLength: 12 }), (updates) => {
-      const { commands, split } = merge(updates)
+    fc.property(fc.array(operation, { maxLength: 12 }), (operations) => {
+      const { commands, split } = merge(operations)
       // Each reply is the position of its command, so that the test can compare positions.
       const owned = split(commands.map((command, place) => (command[0] === 'HMGET' ? [] : place)))
       expect(owned.map(({ length }) => length)).toEqual(
-        updates.map(({ commands }) => commands.length),
+        operations.map(({ commands }) => commands.length),
       )
       for (const outcomes of owned) {
         const places = outcomes.filter((outcome) => typeof outcome === 'number')
         expect(places).toEqual(places.toSorted((a, b) => a - b))
       }
       const members = (name: string) =>
-        updates.flatMap(({ commands }) => commands).filter(([command]) => command === name).length
+        operations.flatMap(({ commands }) => commands).filter(([command]) => command === name)
+          .length
       const asked = commands.filter(([name]) => name === 'HGET' || name === 'HMGET')
       const hgets = asked.reduce((sum, command) => sum + command.length - 2, 0)
       expect(hgets).toBe(members('HGET'))

@@ -81,18 +81,18 @@ export function migrationOfThisFile() {
 export const killed = new Error('killed')
 
 /**
- * The side in a process that is killed after the given number of updates of both sides. `sent`: the last update was
+ * The side in a process that is killed after the given number of operations of both sides. `sent`: the last operation was
  * executed, and its replies were lost.
  */
-export function killedAfter(updates: number, sent: boolean) {
-  let left = updates
+export function killedAfter(operations: number, sent: boolean) {
+  let left = operations
   return <Side extends MigrationSide>({ store, keys }: Side): MigrationSide => ({
     keys,
     store: {
-      async run(update) {
+      async run(operation) {
         left--
         if (left < -1 || (left === -1 && !sent)) throw killed
-        const result = await store.run(update)
+        const result = await store.run(operation)
         if (left < 0) throw killed
         return result
       },

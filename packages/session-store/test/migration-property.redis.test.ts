@@ -28,7 +28,7 @@ const step = fc.oneof(
   {
     weight: 4,
     arbitrary: of('migrate', {
-      updates: fc.nat({ max: 40 }),
+      operations: fc.nat({ max: 40 }),
       sent: fc.boolean(),
       batchSize: fc.constantFrom(1, 2, 100),
     }),
@@ -143,8 +143,8 @@ test('calls to old and new processes while migrations are killed: nothing is los
         await take(step)
         continue
       }
-      const { updates, sent, batchSize } = step
-      const dying = killedAfter(updates, sent)
+      const { operations, sent, batchSize } = step
+      const dying = killedAfter(operations, sent)
       const run = migrate({ from: dying(sides.from), to: dying(sides.to) }, { batchSize })
       migrations.push(
         run.then(

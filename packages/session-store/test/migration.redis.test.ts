@@ -1,7 +1,7 @@
 import { dumpOf } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import type { Reply, Update } from '../src/core/operations.ts'
+import type { Operation, Reply } from '../src/core/operations.ts'
 import {
   bridgeStores,
   finishMigration,
@@ -29,12 +29,14 @@ test('counts are copied from the source, and an older reading that arrives late 
   const slow: MigrationSide = {
     keys: to,
     store: {
-      async run(update) {
-        if (update.commands.some((command) => command.includes(migrationKeys(to).ledger('tea')))) {
+      async run(operation) {
+        if (
+          operation.commands.some((command) => command.includes(migrationKeys(to).ledger('tea')))
+        ) {
           stopped.resolve()
           await resume.promise
         }
-        return await sides.to.store.run(update)
+        return await sides.to.store.run(operation)
       },
     },
   }
@@ -135,7 +137,7 @@ test.each([
   async (home, at, other) => {
     const bridge = await world.bridge(home)
     const [own, away] = at === 0 ? world.servers : world.servers.toReversed()
-    const update: Update<Reply | undefined> = {
+    const operation: Operation<Reply | undefined> = {
       commands: [['PING']],
       readOnly: true,
       read: ([reply]) => reply,
@@ -144,13 +146,13 @@ test.each([
     expect(await bridge.ping()).toEqual([{ node: own?.socket }, { node: away?.socket }])
     await expect(bridge.ping(0)).rejects.toThrow('timeoutMs')
     const answers = [own, away].map((server) => ({ node: server?.socket, result: 'PONG' }))
-    expect(await bridge.runOnEach(update)).toEqual(answers)
+    expect(await bridge.runOnEach(operation)).toEqual(answers)
     expect(bridge.info).toMatchObject({ connections: 2, ready: 2, inFlight: 0 })
     away?.program.signal('SIGKILL')
     try {
       await expect.poll(() => bridge.ping()).toMatchObject([{ node: own?.socket }, lost])
       await expect.poll(() => bridge.info).toMatchObject({ connections: 2, ready: 1 })
-      expect(await bridge.runOnEach(update)).toMatchObject([answers[0], { error: {} }])
+      expect(await bridge.runOnEach(operation)).toMatchObject([answers[0], { error: {} }])
     } finally {
       await away?.restart()
     }

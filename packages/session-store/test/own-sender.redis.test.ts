@@ -53,9 +53,9 @@ const noReply = async () => await new Promise<never>(() => {})
 test('a custom sender sends all commands', async () => {
   const { send } = await ownClient()
   const names: string[] = []
-  const { store, closed } = storeSending((update) => {
-    names.push(...update.commands.map(([name]) => name))
-    return send(update)
+  const { store, closed } = storeSending((operation) => {
+    names.push(...operation.commands.map(([name]) => name))
+    return send(operation)
   })
   await store.ready()
   expect(store).toMatchObject({ info: { strategy: 'own', connections: 0 } })
@@ -131,7 +131,7 @@ const lists: [string, Sender['send']][] = [
   ['does not return a promise', (() => undefined) as unknown as Sender['send']],
 ]
 
-test.each(lists)('a sender that %s makes all updates fail, batched or not', async (_, send) => {
+test.each(lists)('a sender that %s makes all operations fail, batched or not', async (_, send) => {
   for (const decorate of [(sender: Sender) => sender, batching]) {
     const sender = decorate({ name: 'own', send, close: async () => {} })
     const store = createSessionStore({ sender, tokens, janitor: 'elsewhere', maxInFlight: 4 })

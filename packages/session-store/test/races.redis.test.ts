@@ -5,10 +5,10 @@ import { articleKeys as keys } from '../src/core/keys.ts'
 import {
   type Command,
   checkToken,
+  type Operation,
   type Reply,
   recordView,
   touchSession,
-  type Update,
   undoView,
   updateToken,
 } from '../src/core/operations.ts'
@@ -22,8 +22,12 @@ const item = 'book'
 
 const server = redisOfThisFile()
 
-/** Runs two updates in one of these orders, as one pipeline. */
-async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
+/** Runs two operations in one of these orders, as one pipeline. */
+async function inOrder<A, B>(
+  order: (0 | 1)[],
+  one: Operation<A>,
+  two: Operation<B>,
+): Promise<[A, B]> {
   const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
   const outcomes: Outcome[] = await pipeline.send(server.redis, commands)

@@ -43,12 +43,12 @@ describe.each([
     if (user === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
   }
 
-  /** The state of the session after each possible order of the update and the other caller. */
-  async function* orders({ update = renewed, idle = true }, other: () => Caller, steps: number) {
-    for (const order of interleavings(update.commands.length, steps)) {
+  /** The state of the session after each possible order of the operation and the other caller. */
+  async function* orders({ operation = renewed, idle = true }, other: () => Caller, steps: number) {
+    for (const order of interleavings(operation.commands.length, steps)) {
       await server.redis.flushall()
       if (idle) await server.run(begun)
-      const callers = [new Running(server.redis, [update].values() as unknown as Caller)]
+      const callers = [new Running(server.redis, [operation].values() as unknown as Caller)]
       callers.push(new Running(server.redis, other()))
       for (const which of order) if (!callers[which]?.done) await callers[which]?.step()
       yield { order: order.join(''), session: await server.run(checkToken(keys, id)) }
@@ -71,7 +71,7 @@ describe.each([
   })
 
   test('with `login`, the maximum ends a session completely or not at all', async () => {
-    const begun = { update: loggedIn, idle: false }
+    const begun = { operation: loggedIn, idle: false }
     for await (const { order } of orders(begun, () => evict(0), 3)) {
       const user = await server.redis.hget(keys.login(id), id)
       const seen = await server.redis.zscore(keys.recent(id), id)

@@ -9,7 +9,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/core/index.ts'
-import type { Reply, Update } from '../src/core/operations.ts'
+import type { Operation, Reply } from '../src/core/operations.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
 
 export const layouts = Object.entries({
@@ -86,11 +86,11 @@ export function retentionServer() {
     storeForThisTest: (clock: Clock, options?: Partial<SessionStoreOptions>) =>
       storeOn(server.socket, clock, options),
 
-    async run<Result>(update: Update<Result>): Promise<Result> {
-      const outcomes = await pipeline.send(server.redis, update.commands)
+    async run<Result>(operation: Operation<Result>): Promise<Result> {
+      const outcomes = await pipeline.send(server.redis, operation.commands)
       const error = outcomes.find((outcome) => outcome instanceof Error)
       if (error) throw error
-      return update.read(outcomes as readonly Reply[])
+      return operation.read(outcomes as readonly Reply[])
     },
 
     /** All keys, sorted, and their values. */

@@ -3,9 +3,9 @@ import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { commandStats, parseInfo, type SessionStore, StoreError } from '../src/core/index.ts'
 import {
   type Command,
+  type Operation,
   type Reply,
   recordView,
-  type Update,
   undoView,
 } from '../src/core/operations.ts'
 import type { Outcome } from '../src/core/outcomes.ts'
@@ -26,8 +26,12 @@ import { runUpdateToken } from './update-token.ts'
 
 const world = migrationOfThisFile()
 
-/** Runs two updates on the source with their commands in one of the possible orders. */
-async function inOrder<A, B>(order: (0 | 1)[], one: Update<A>, two: Update<B>): Promise<[A, B]> {
+/** Runs two operations on the source with their commands in one of the possible orders. */
+async function inOrder<A, B>(
+  order: (0 | 1)[],
+  one: Operation<A>,
+  two: Operation<B>,
+): Promise<[A, B]> {
   const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
   const outcomes: Outcome[] = await pipeline.send(world.admins[0], commands)
@@ -134,18 +138,18 @@ describe.each(['source', 'target'] as const)(
 )
 
 test.each(['source', 'target'] as const)(
-  'with the %s as home, logoutEverywhere can be repeated after a failure of any update of the bridge',
+  'with the %s as home, logoutEverywhere can be repeated after a failure of any operation of the bridge',
   async (home) => {
     const sides = await world.sides()
-    let updates = 0
+    let operations = 0
     let failing = 0
     const failingSide = <Side extends { store: SessionStore }>(side: Side): Side => ({
       ...side,
       store: {
         ...side.store,
-        async run(update) {
-          if (++updates === failing) throw new StoreError('ONETRIP_NOT_SENT', 'no connection')
-          return await side.store.run(update)
+        async run(operation) {
+          if (++operations === failing) throw new StoreError('ONETRIP_NOT_SENT', 'no connection')
+          return await side.store.run(operation)
         },
       },
     })
@@ -157,7 +161,7 @@ test.each(['source', 'target'] as const)(
     for (let at = 1; ; at++) {
       const stores = [sides.from, sides.from, sides.to, sides.to].map(({ store }) => store)
       const [own] = await Promise.all(stores.map((store) => store.login('ada')))
-      updates = 0
+      operations = 0
       failing = at
       const end = () => bridge.logoutEverywhere(own?.token ?? '')
       const result = await end().catch((error: unknown) => error)
@@ -169,7 +173,7 @@ test.each(['source', 'target'] as const)(
         expect(await end()).toBe(sessions)
       } else expect(result).toBe(4)
       expect(await left()).toBe(0)
-      if (updates < at) break
+      if (operations < at) break
     }
   },
 )

@@ -59,14 +59,14 @@ async function sessionsOfOneNode(store: SessionStore): Promise<[ada: string, bob
 /** A key in the slot of a session that does not exist, so that its node refuses writes while the slot moves. */
 const missingKey = (token: string) => `${keys.login(idOf(token))}:missing`
 
-const update = (commands: [name: string, ...args: (string | number)[]][]) => ({
+const operation = (commands: [name: string, ...args: (string | number)[]][]) => ({
   commands,
   readOnly: false,
   read: (replies: readonly Reply[]) => replies,
 })
 
 describe.each(strategies)('%s', (strategy) => {
-  test('a read is not repeated after its update has deleted the key', async () => {
+  test('a read is not repeated after its operation has deleted the key', async () => {
     const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')
     const slot = slotOf(token)
@@ -76,7 +76,7 @@ describe.each(strategies)('%s', (strategy) => {
     for (const key of [cart, inSlot]) await from.admin.hset(key, 'book', 1)
     await whileMoving(slot, async () => {
       const replies = await store.run(
-        update([
+        operation([
           ['SET', missingKey(token), 1],
           ...[cart, inSlot].flatMap((key): [string, string][] => [
             ['HGETALL', key],
@@ -118,7 +118,7 @@ describe.each(strategies)('%s', (strategy) => {
       await from.admin.config('RESETSTAT')
       const login = keys.login(idOf(token))
       const replies = await store.run(
-        update([
+        operation([
           ['SET', missingKey(token), 1],
           ['HGET', login, idOf(token)],
         ]),
@@ -216,7 +216,7 @@ describe.each(strategies)('%s', (strategy) => {
     }
     onTestFinished(() => setOwner(from))
     await setOwner(to)
-    await expect(store.run(update([['SET', key, 1]]))).rejects.toMatchObject({
+    await expect(store.run(operation([['SET', key, 1]]))).rejects.toMatchObject({
       code: 'ONETRIP_REFUSED',
       message: expect.stringContaining('MOVED'),
       ...{ mayHaveWritten: false, retrySafe: true },
@@ -235,7 +235,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 })
 
-test('a redirection to a node that does not reply delays only its own update', async () => {
+test('a redirection to a node that does not reply delays only its own operation', async () => {
   const { store } = await clusterStoreForThisTest(servers, 'batch')
   const { token } = await store.login('ada')
   const slot = slotOf(token)
@@ -244,14 +244,14 @@ test('a redirection to a node that does not reply delays only its own update', a
   await from.admin.hset(cart, 'book', 1)
   await whileMoving(slot, async () => {
     // Connects to the node, so that the redirection is sent.
-    await store.run(update([['SET', missingKey(token), 1]]))
+    await store.run(operation([['SET', missingKey(token), 1]]))
     to.program.signal('SIGSTOP')
     onTestFinished(() => void to.program.signal('SIGCONT'))
     let isOver = false
-    const waiting = store.run(update([['DEL', missingKey(token)]])).finally(() => {
+    const waiting = store.run(operation([['DEL', missingKey(token)]])).finally(() => {
       isOver = true
     })
-    const others = await store.run(update([['HGETALL', cart]]))
+    const others = await store.run(operation([['HGETALL', cart]]))
     expect(others).toEqual([['book', '1']])
     expect(isOver).toBe(false)
     to.program.signal('SIGCONT')

@@ -45,7 +45,7 @@ function stop(place: number): () => void {
 }
 
 describe.each(strategies)('%s', (strategy) => {
-  test('updates to a stopped node do not delay updates that are sent together with them', async () => {
+  test('operations to a stopped node do not delay operations that are sent together with them', async () => {
     const store = storeAt({ strategy })
     await store.ready()
     const { token } = await loginOn(store, 0)
@@ -70,7 +70,7 @@ describe.each(strategies)('%s', (strategy) => {
     const waiting = Array.from({ length: 5 }, view)
     const refused = {
       code: 'ONETRIP_OVERLOADED',
-      message: `not sent to Redis: 5 updates are in flight to ${servers.nodes[2]?.address}, the maximum (maxInFlight)`,
+      message: `not sent to Redis: 5 operations are in flight to ${servers.nodes[2]?.address}, the maximum (maxInFlight)`,
     }
     await expect(view()).rejects.toMatchObject(refused)
     await expect(store.recordView(other.token, itemOn(2))).rejects.toMatchObject(refused)
@@ -84,7 +84,7 @@ describe.each(strategies)('%s', (strategy) => {
     expect(await view()).toMatchObject({ views: 6 })
   })
 
-  test('health checks work while updates that need all nodes wait for one', async () => {
+  test('health checks work while operations that need all nodes wait for one', async () => {
     const store = storeAt({ strategy, maxInFlight: 5 })
     await store.ready()
     const resume = stop(2)

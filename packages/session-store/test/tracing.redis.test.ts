@@ -4,9 +4,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import {
   batchChannel,
   createSessionStore,
+  operationChannel,
   type Sender,
   type SessionStoreOptions,
-  updateChannel,
 } from '../src/core/index.ts'
 
 const server = redisOfThisFile()
@@ -46,52 +46,52 @@ type Event = 'start' | 'end' | 'asyncStart' | 'asyncEnd' | 'error'
 
 const VIEW = ['ZADD', 'ZADD', 'ZREMRANGEBYRANK', 'ZINCRBY', 'HGET']
 
-test('an update is traced from its call to its result', async () => {
+test('an operation is traced from its call to its result', async () => {
   const store = await storeForThisTest()
   const { token } = await store.login('ada')
-  const updates = eventsOf(updateChannel)
+  const operations = eventsOf(operationChannel)
   await store.recordView(token, 'book')
-  expect(updates.map(([event]) => event)).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
-  const [[, trace] = []] = updates
-  expect(updates.every(([, message]) => message === trace)).toBe(true)
+  expect(operations.map(([event]) => event)).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
+  const [[, trace] = []] = operations
+  expect(operations.every(([, message]) => message === trace)).toBe(true)
   expect(trace?.commands).toEqual(VIEW)
   expect(trace?.errorCode).toBeUndefined()
 })
 
-test('an update that fails is traced with the code of its error', async () => {
+test('an operation that fails is traced with the code of its error', async () => {
   const store = await storeForThisTest()
   const { token } = await store.login('ada')
   await server.redis.del('login:')
   await server.redis.set('login:', 'not a hash')
-  const updates = eventsOf(updateChannel)
+  const operations = eventsOf(operationChannel)
   await expect(store.recordView(token, 'book')).rejects.toThrow('refused')
-  expect(updates.map(([event]) => event)).toEqual([
+  expect(operations.map(([event]) => event)).toEqual([
     'start',
     'end',
     'error',
     'asyncStart',
     'asyncEnd',
   ])
-  expect(updates[0]?.[1].errorCode).toBe('ONETRIP_REFUSED')
+  expect(operations[0]?.[1].errorCode).toBe('ONETRIP_REFUSED')
 })
 
-test('a batch names its updates', async () => {
+test('a batch names its operations', async () => {
   const store = await storeForThisTest()
   const { token } = await store.login('ada')
-  const updates = eventsOf(updateChannel)
+  const operations = eventsOf(operationChannel)
   const batches = eventsOf(batchChannel)
   await Promise.all(['book', 'pen', 'cup'].map((item) => store.recordView(token, item)))
   expect(batches.map(([event]) => event)).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
-  const started = updates.filter(([event]) => event === 'start').map(([, message]) => message)
+  const started = operations.filter(([event]) => event === 'start').map(([, message]) => message)
   expect(batches[0]?.[1].traces).toEqual(started)
-  expect(batches[0]?.[1]).toMatchObject({ updates: 3, commands: 7, failed: 0 })
+  expect(batches[0]?.[1]).toMatchObject({ operations: 3, commands: 7, failed: 0 })
   expect(batches[0]?.[1].durationMs).toBeGreaterThan(0)
 })
 
 test('no message contains a token, a session, a user or an item', async () => {
   const store = await storeForThisTest()
   const { token } = await store.login('ada-the-user')
-  const messages = [eventsOf(updateChannel), eventsOf(batchChannel)]
+  const messages = [eventsOf(operationChannel), eventsOf(batchChannel)]
   await store.recordView(token, 'an-item')
   await store.checkToken(token)
   await store.recentSessions()
@@ -107,7 +107,7 @@ test('no message contains a token, a session, a user or an item', async () => {
   }
 })
 
-test('nothing is added to an update without subscribers', async () => {
+test('nothing is added to an operation without subscribers', async () => {
   const lists: Parameters<Sender['send']>[0][] = []
   const sender = {
     name: 'own',
@@ -118,10 +118,10 @@ test('nothing is added to an update without subscribers', async () => {
     close: async () => {},
   }
   const store = await storeForThisTest({ sender, url: undefined })
-  const update = { commands: [['PING'] as const], readOnly: true, read: () => undefined }
-  await store.run(update)
-  expect(lists.at(-1)).toBe(update)
-  eventsOf(updateChannel)
-  await store.run(update)
+  const operation = { commands: [['PING'] as const], readOnly: true, read: () => undefined }
+  await store.run(operation)
+  expect(lists.at(-1)).toBe(operation)
+  eventsOf(operationChannel)
+  await store.run(operation)
   expect(lists.at(-1)?.trace?.commands).toEqual(['PING'])
 })

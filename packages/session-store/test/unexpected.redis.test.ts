@@ -4,8 +4,8 @@ import {
   type BatchTrace,
   batchChannel,
   errorChannel,
+  type Operation,
   strategyNames,
-  type Update,
 } from '../src/core/index.ts'
 import { articleKeys } from '../src/core/keys.ts'
 import { untilServed } from '../src/core/sending/nodes.ts'
@@ -15,10 +15,10 @@ import { chooseSender } from '../src/core/sending/strategies.ts'
 const server = redisOfThisFile()
 const cause = new TypeError('not foreseen')
 
-const ping: Update<unknown> = { commands: [['PING']], readOnly: true, read: ([pong]) => pong }
+const ping: Operation<unknown> = { commands: [['PING']], readOnly: true, read: ([pong]) => pong }
 
-/** An update whose reply cannot be read. */
-const unreadable = (readOnly: boolean): Update<void> => ({
+/** An operation whose reply cannot be read. */
+const unreadable = (readOnly: boolean): Operation<void> => ({
   commands: [readOnly ? ['PING'] : ['SET', 'key', 'value']],
   readOnly,
   read() {
@@ -72,7 +72,7 @@ test('custom sender: an unexpected error becomes a StoreError', async () => {
   await expectStoreErrors({ sender })
 })
 
-test('an update that fails does not affect the others of its batch', async () => {
+test('an operation that fails does not affect the others of its batch', async () => {
   const runner = await runnerOf({ url: `unix://${server.socket}` })
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const runs = [runner.run(ping), runner.run(unreadable(true)), runner.run(ping)]
@@ -81,10 +81,10 @@ test('an update that fails does not affect the others of its batch', async () =>
     { reason: { cause } },
     { value: 'PONG' },
   ])
-  expect(batches).toMatchObject([{ updates: 3, failed: 0 }])
+  expect(batches).toMatchObject([{ operations: 3, failed: 0 }])
 })
 
-test('the updates of a late batch fail once each, even if their replies arrive', async () => {
+test('the operations of a late batch fail once each, even if their replies arrive', async () => {
   const redis = await redisForThisTest()
   const runner = await runnerOf({ url: `unix://${redis.socket}`, deadlineMs: 500 })
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
@@ -98,6 +98,6 @@ test('the updates of a late batch fail once each, even if their replies arrive',
     ])
   }
   redis.program.signal('SIGCONT')
-  await expect.poll(() => batches).toMatchObject([{ updates: 3, failed: 0 }])
+  await expect.poll(() => batches).toMatchObject([{ operations: 3, failed: 0 }])
   expect(published).toHaveLength(3)
 })

@@ -92,15 +92,15 @@ describe.each([
     ['endUserSessions', 'half executed'],
     ['eraseUser', 'not sent'],
     ['eraseUser', 'half executed'],
-  ] as const)('%s can be repeated after any of its updates was %s', async (name, failure) => {
+  ] as const)('%s can be repeated after any of its operations was %s', async (name, failure) => {
     const sessions = 120 // two pages
-    let updates = 0
+    let operations = 0
     let failing = 0
     const failingStore = createSessionStore({
       sender: {
         name: 'failing',
         async send({ commands }) {
-          if (++updates !== failing) return await pipeline.send(server.redis, commands)
+          if (++operations !== failing) return await pipeline.send(server.redis, commands)
           if (failure === 'not sent') throw new StoreError('ONETRIP_NOT_SENT', 'no connection')
           const executed = commands.slice(0, commands.length / 2)
           return [...(await pipeline.send(server.redis, executed)), new Error('no reply')]
@@ -120,7 +120,7 @@ describe.each([
       const own = await login('ada') // on the first page
       const end = () =>
         name === 'logoutEverywhere' ? failingStore[name](own) : failingStore[name]('ada')
-      updates = 0
+      operations = 0
       failing = at
       const result = await end().catch((error: unknown) => error)
       failing = 0
@@ -134,7 +134,7 @@ describe.each([
         else expect(repeated).toBeTypeOf('number')
       } else expect(result).toBe(sessions)
       expect(await left()).toBe(0)
-      if (updates < at) break
+      if (operations < at) break
     }
   })
 

@@ -31,8 +31,11 @@ const FAILURES = [
 export function measureStore(store: SessionStore, registry: Registry): () => void {
   const registers = [registry]
   const counter = (name: string, help: string) => new Counter({ name, help, registers })
-  const roundTrips = counter('onetrip_store_round_trips_total', 'Round trips to Redis for updates')
-  const commands = counter('onetrip_store_commands_total', 'Commands sent to Redis for updates')
+  const roundTrips = counter(
+    'onetrip_store_round_trips_total',
+    'Round trips to Redis for operations',
+  )
+  const commands = counter('onetrip_store_commands_total', 'Commands sent to Redis for operations')
   const opened = counter('onetrip_store_connections_opened_total', 'Connections to Redis opened')
   const closed = counter(
     'onetrip_store_connections_closed_total',
@@ -40,14 +43,14 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
   )
   const errors = new Counter({
     name: 'onetrip_store_errors_total',
-    help: 'Failed updates by error code',
+    help: 'Failed operations by error code',
     labelNames: ['code'],
     registers,
   })
   for (const code of FAILURES) errors.inc({ code }, 0)
-  const updates = new Histogram({
-    name: 'onetrip_store_batch_updates',
-    help: 'Updates per batch (strategy batch only)',
+  const operations = new Histogram({
+    name: 'onetrip_store_batch_operations',
+    help: 'Operations per batch (strategy batch only)',
     buckets: BATCH_UPDATES,
     registers,
   })
@@ -65,7 +68,7 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
       commands.inc(roundTrip.commands)
     }),
     on<BatchTrace>(batchChannel.asyncEnd, (batch) => {
-      updates.observe(batch.updates)
+      operations.observe(batch.operations)
       durations.observe(batch.durationMs / 1000)
     }),
     on(connectionChannel, () => opened.inc()),
@@ -88,7 +91,7 @@ function on<Message>(channel: Channel, listen: (message: Message) => void): () =
 function measurePool(store: SessionStore, registry: Registry): void {
   new Gauge({
     name: 'onetrip_store_in_flight',
-    help: 'Updates sent to Redis whose replies are outstanding (pooled strategies)',
+    help: 'Operations sent to Redis whose replies are outstanding (pooled strategies)',
     registers: [registry],
     collect() {
       this.set(store.info.inFlight)

@@ -16,7 +16,7 @@ const overloaded = new ApiError('API_OVERLOADED')
  * After the process was blocked, stopped or starved of CPU, clients of the waiting requests have probably
  * given up. Requests in progress continue. Rejecting ends when the delay is below the limit again.
  *
- * The store limits the updates in flight to Redis (`ONETRIP_OVERLOADED`).
+ * The store limits the operations in flight to Redis (`ONETRIP_OVERLOADED`).
  *
  * The limit must exceed the duration of one loop iteration with very many busy connections: libuv handles up
  * to 48 times 1,024 events before it runs timers. With 5,000 connections an iteration took 1.3 s, although

@@ -1,8 +1,8 @@
 import {
   type BatchTrace,
   batchChannel,
-  type UpdateTrace,
-  updateChannel,
+  type OperationTrace,
+  operationChannel,
 } from '@onetrip/session-store'
 import {
   context,
@@ -16,22 +16,22 @@ import {
 const MAX_SUMMARY_LENGTH = 255
 
 /**
- * Adds a span per store update of a traced request, and a span per batch that contains such an update. The
- * batch span is a child of its first update and links to all its updates; each update links to its batch.
+ * Adds a span per store operation of a traced request, and a span per batch that contains such an operation. The
+ * batch span is a child of its first operation and links to all its operations; each operation links to its batch.
  *
  * @returns Function that stops tracing.
  */
 export function traceStore(tracer: Tracer): () => void {
-  const updates = new WeakMap<UpdateTrace, Span>()
+  const operations = new WeakMap<OperationTrace, Span>()
   const batches = new WeakMap<BatchTrace, Span>()
 
-  const updateListener = {
+  const operationListener = {
     ...nothing,
-    start(update: UpdateTrace) {
-      // No active span: an update of the janitor, or of a request that is not sampled.
+    start(operation: OperationTrace) {
+      // No active span: an operation of the janitor, or of a request that is not sampled.
       if (!trace.getActiveSpan()?.isRecording()) return
-      const { commands } = update
-      const span = tracer.startSpan('redis update', {
+      const { commands } = operation
+      const span = tracer.startSpan('redis operation', {
         kind: SpanKind.CLIENT,
         attributes: {
           'db.system.name': 'redis',
@@ -39,11 +39,11 @@ export function traceStore(tracer: Tracer): () => void {
           'db.query.summary': commands.join(' ').slice(0, MAX_SUMMARY_LENGTH),
         },
       })
-      updates.set(update, span)
+      operations.set(operation, span)
     },
-    asyncEnd(update: UpdateTrace) {
-      const span = updates.get(update)
-      if (update.errorCode !== undefined) fail(span, update.errorCode)
+    asyncEnd(operation: OperationTrace) {
+      const span = operations.get(operation)
+      if (operation.errorCode !== undefined) fail(span, operation.errorCode)
       span?.end()
     },
   }
@@ -51,7 +51,7 @@ export function traceStore(tracer: Tracer): () => void {
   const batchListener = {
     ...nothing,
     start(batch: BatchTrace) {
-      const callers = batch.traces.flatMap((update) => updates.get(update) ?? [])
+      const callers = batch.traces.flatMap((operation) => operations.get(operation) ?? [])
       const [first] = callers
       if (first === undefined) return
       const span = tracer.startSpan(
@@ -62,7 +62,7 @@ export function traceStore(tracer: Tracer): () => void {
           attributes: {
             'db.system.name': 'redis',
             'db.operation.batch.size': batch.commands,
-            'onetrip.batch.updates': batch.updates,
+            'onetrip.batch.operations': batch.operations,
           },
         },
         trace.setSpan(context.active(), first),
@@ -77,10 +77,10 @@ export function traceStore(tracer: Tracer): () => void {
     },
   }
 
-  updateChannel.subscribe(updateListener)
+  operationChannel.subscribe(operationListener)
   batchChannel.subscribe(batchListener)
   return () => {
-    updateChannel.unsubscribe(updateListener)
+    operationChannel.unsubscribe(operationListener)
     batchChannel.unsubscribe(batchListener)
   }
 }

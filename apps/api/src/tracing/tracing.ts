@@ -33,7 +33,7 @@ const NAME = 'onetrip'
 const LOG_EVERY_MS = 60_000
 
 /**
- * Traces requests, store updates and batches, and exports the spans with OTLP (HTTP, protobuf).
+ * Traces requests, store operations and batches, and exports the spans with OTLP (HTTP, protobuf).
  *
  * @param onProblem Called when an export fails, at most once a minute.
  */

@@ -20,7 +20,7 @@ export const raceLimits: RaceLimits = {
 
 /**
  * The limits on a cluster. No distance: clients learn the nodes' addresses from the nodes, so they would bypass a
- * relay. Some strategies need all keys of an update on one server.
+ * relay. Some strategies need all keys of an operation on one server.
  */
 export const clusterRace: Partial<RaceLimits> = {
   strategies: strategyNames,

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { Command, Reply, Update } from '@onetrip/session-store'
+import type { Command, Operation, Reply } from '@onetrip/session-store'
 import { shopKeys } from './keys.ts'
 import { FeedBody, FeedPage, FeedPosition, feedQuery } from './schemas.ts'
 
@@ -53,7 +53,7 @@ interface Entry extends Post {
  *
  * @returns The number in the feed of all users.
  */
-function post(entry: Post): Update<number> {
+function post(entry: Post): Operation<number> {
   const text = JSON.stringify(entry)
   const add = (key: string, seconds: number): Command => {
     return ['EVAL', POST, 1, key, text, MAX_ENTRIES, seconds]
@@ -75,7 +75,7 @@ function post(entry: Post): Update<number> {
 function readFeed(
   user: string | undefined,
   { limit, before }: { limit: number; before: string | undefined },
-): Update<Entry[]> {
+): Operation<Entry[]> {
   return {
     commands: [['EVAL', READ, 1, shopKeys.feed(user), limit, ...(before ? [before] : [])]],
     readOnly: true,

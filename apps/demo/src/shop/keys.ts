@@ -3,7 +3,7 @@ export const RISK_KEYS = 'risk:'
 
 /**
  * Keys of the shop's applications; no other file contains key names. The data of an item or a user is in one
- * key, so an update needs one slot of a cluster, without hash tags.
+ * key, so an operation needs one slot of a cluster, without hash tags.
  */
 export const shopKeys = {
   /** Hash: user → time of the purchase in milliseconds since 1970. The empty field: items left. */

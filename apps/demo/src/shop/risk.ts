@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { clientNetwork, type RedisLocation } from '@onetrip/api'
-import type { Command, Reply, Update } from '@onetrip/session-store'
+import type { Command, Operation, Reply } from '@onetrip/session-store'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Counter, Gauge } from 'prom-client'
@@ -38,7 +38,7 @@ const FEATURES_SECONDS = 7_776_000
 const LONG_ABSENCE_MS = 30 * 24 * 3600 * 1000
 
 /** Reads the features of a user. Keys: risk. */
-function readFeatures(key: string): Update<Features> {
+function readFeatures(key: string): Operation<Features> {
   return {
     commands: [['HGETALL', key]],
     readOnly: true,
@@ -63,7 +63,7 @@ function readFeatures(key: string): Update<Features> {
 }
 
 /** Adds logins to the features of several users. Keys: risk of each user, in different slots of a cluster. */
-function addLogins(changes: ReadonlyMap<string, Logins>): Update<void> {
+function addLogins(changes: ReadonlyMap<string, Logins>): Operation<void> {
   return {
     commands: [...changes].flatMap(([key, { count, lastAt, network, reasons }]): Command[] => [
       ['HINCRBY', key, 'logins', count],
@@ -153,7 +153,7 @@ export const riskPlugin = fp<RiskOptions>(
     })
     const writes = writeBehind<Logins>({
       store,
-      update: addLogins,
+      operation: addLogins,
       intervalMs: writeEveryMs,
       maxPending: MAX_PENDING,
       merge: (older, newer) => ({ ...newer, count: older.count + newer.count }),

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@onetrip/api'
-import { type Reply, repeatable, type Update } from '@onetrip/session-store'
+import { type Operation, type Reply, repeatable } from '@onetrip/session-store'
 import { Counter } from 'prom-client'
 import { soldOut } from '../errors.ts'
 import { shopKeys } from './keys.ts'
@@ -41,7 +41,7 @@ return { ARGV[2], redis.call('HINCRBY', KEYS[1], '${LEFT}', -1), 1 }`
  * Sells a piece in one round trip. Never oversells; a buyer gets at most one. Idempotent: a retry returns the
  * first purchase. Keys: sale.
  */
-export function buy(item: string, user: string, now: number): Update<Outcome> {
+export function buy(item: string, user: string, now: number): Operation<Outcome> {
   return {
     commands: [['EVAL', BUY, 1, shopKeys.sale(item), user, now]],
     readOnly: false,
@@ -71,7 +71,7 @@ return { left, sold }`
  * Sets the number of pieces on sale, including those already sold. Idempotent, also during a sale: the pieces
  * left are computed from the buyers. Keys: sale.
  */
-export function setStock(item: string, pieces: number): Update<Sale> {
+export function setStock(item: string, pieces: number): Operation<Sale> {
   return {
     commands: [['EVAL', STOCK, 1, shopKeys.sale(item), pieces, SALE_SECONDS]],
     readOnly: false,
@@ -83,7 +83,7 @@ export function setStock(item: string, pieces: number): Update<Sale> {
 }
 
 /** Reads the pieces left and sold; undefined if the item is not on sale. Keys: sale. */
-function readStock(item: string): Update<Sale | undefined> {
+function readStock(item: string): Operation<Sale | undefined> {
   const key = shopKeys.sale(item)
   return {
     commands: [

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { type Command, repeatable, type Update } from '@onetrip/session-store'
+import { type Command, type Operation, repeatable } from '@onetrip/session-store'
 import { Counter } from 'prom-client'
 import { bloomFilter } from './bloom-filter.ts'
 import { shopKeys } from './keys.ts'
@@ -25,7 +25,7 @@ export interface Seen {
  * hash, whose reply is the old bit. The count is estimated from the bits set; a separate counter could become
  * wrong after a failure. Idempotent. Keys: viewers.
  */
-export function seeItem(item: string, user: string): Update<Seen> {
+export function seeItem(item: string, user: string): Operation<Seen> {
   const key = shopKeys.viewers(item)
   return {
     commands: [
@@ -43,7 +43,7 @@ export function seeItem(item: string, user: string): Update<Seen> {
 }
 
 /** Estimates the number of viewers of the item. Keys: viewers. */
-function viewersOf(item: string): Update<number> {
+function viewersOf(item: string): Operation<number> {
   return {
     commands: [['BITCOUNT', shopKeys.viewers(item)]],
     mergeable: true,

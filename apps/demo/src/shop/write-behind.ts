@@ -1,9 +1,9 @@
-import { type SessionStore, StoreError, type Update } from '@onetrip/session-store'
+import { type Operation, type SessionStore, StoreError } from '@onetrip/session-store'
 
 export interface WriteBehindOptions<Change> {
   store: Pick<SessionStore, 'run'>
-  /** Creates one update for the changes of several keys. */
-  update(changes: ReadonlyMap<string, Change>): Update<unknown>
+  /** Creates one operation for the changes of several keys. */
+  operation(changes: ReadonlyMap<string, Change>): Operation<unknown>
   /** Merges two changes of a key. */
   merge(older: Change, newer: Change): Change
   /** Interval of writes, in milliseconds. */
@@ -34,7 +34,7 @@ const MAX_KEYS = 500
  * otherwise its changes are dropped, because Redis may have executed them.
  */
 export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteBehind<Change> {
-  const { store, update, merge, intervalMs, maxPending, onResult = () => {} } = options
+  const { store, operation, merge, intervalMs, maxPending, onResult = () => {} } = options
   let pending = new Map<string, Change>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
@@ -69,7 +69,7 @@ export function writeBehind<Change>(options: WriteBehindOptions<Change>): WriteB
     for (let from = 0; from < all.length; from += MAX_KEYS) {
       const part = all.slice(from, from + MAX_KEYS)
       try {
-        await store.run(update(new Map(part)))
+        await store.run(operation(new Map(part)))
         onResult('written', part.length)
       } catch (error) {
         const wroteNothing = error instanceof StoreError && !error.mayHaveWritten

@@ -28,7 +28,7 @@ async function countsForThisTest(
   const results = { written: 0, dropped: 0 }
   const counts = writeBehind<number>({
     store,
-    update: (changes) => ({
+    operation: (changes) => ({
       commands: [...changes].map(([key, count]) => ['INCRBY', key, count]),
       readOnly: false,
       read: () => undefined,

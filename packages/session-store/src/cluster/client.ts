@@ -86,7 +86,7 @@ export function clusterAt(
     redisOptions: {
       ...redisOptions,
       connectionName: 'onetrip',
-      connectTimeout: deadlineMs / 2, // before the deadline, so that a waiting update is ONETRIP_NOT_SENT
+      connectTimeout: deadlineMs / 2, // before the deadline, so that a waiting operation is ONETRIP_NOT_SENT
       socketTimeout: stalledAfterMs,
     },
   })

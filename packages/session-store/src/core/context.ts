@@ -2,7 +2,7 @@ import { dataRules } from './data/data-fields.ts'
 import { requireSession } from './errors.ts'
 import { checkFunctions, checkOptions } from './input.ts'
 import { articleKeys, type Keys, prefixedKeys } from './keys.ts'
-import { checkToken, type Session, type Update } from './operations.ts'
+import { checkToken, type Operation, type Session } from './operations.ts'
 import { checkOptionNames } from './option-names.ts'
 import { checkRange } from './range.ts'
 import { createRunner, type Runner } from './sending/runner.ts'
@@ -58,7 +58,7 @@ export function createContext(options: SessionStoreOptions): StoreContext {
   return { ...shared, runner: createRunner(chooseSender(options), { deadlineMs, maxInFlight }) }
 }
 
-/** Wraps a function that may run several updates, so that `close` waits for all of them. */
+/** Wraps a function that may run several operations, so that `close` waits for all of them. */
 export const multiStep =
   ({ runner }: Pick<StoreContext, 'runner'>) =>
   <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
@@ -79,9 +79,9 @@ export const isIdle = (
 /** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
 export async function checkWith<Found extends Session>(
   context: StoreContext,
-  update: Update<Found | undefined>,
+  operation: Operation<Found | undefined>,
 ): Promise<Found> {
-  const session = requireSession(await context.runner.run(update))
+  const session = requireSession(await context.runner.run(operation))
   return requireSession(isIdle(context, session) ? undefined : session)
 }
 

@@ -7,13 +7,13 @@ export interface RoundTrip {
   commands: number
 }
 
-/** `onetrip:round-trip`: a message of type `RoundTrip` for every round trip of an update. */
+/** `onetrip:round-trip`: a message of type `RoundTrip` for every round trip of an operation. */
 export const roundTripChannel = channel('onetrip:round-trip')
 
-/** The message of an update on `onetrip:update`. It contains no keys and no values. */
-export class UpdateTrace {
+/** The message of an operation on `onetrip:operation`. It contains no keys and no values. */
+export class OperationTrace {
   readonly #commands: readonly (readonly [name: string, ...args: unknown[]])[]
-  /** Why the update failed; `unknown` for an error without a code. */
+  /** Why the operation failed; `unknown` for an error without a code. */
   errorCode?: string
 
   constructor(commands: readonly (readonly [name: string, ...args: unknown[]])[]) {
@@ -32,28 +32,28 @@ export class UpdateTrace {
   }
 }
 
-/** `onetrip:update`, a tracing channel: an update, from the call to its result. */
-export const updateChannel = tracingChannel<UpdateTrace>('onetrip:update')
+/** `onetrip:operation`, a tracing channel: an operation, from the call to its result. */
+export const operationChannel = tracingChannel<OperationTrace>('onetrip:operation')
 
-/** The message of a batch on `onetrip:batch`: updates of concurrent callers that are sent together. */
+/** The message of a batch on `onetrip:batch`: operations of concurrent callers that are sent together. */
 export class BatchTrace {
-  readonly updates: number
+  readonly operations: number
   /** The number of commands after merging. */
   readonly commands: number
-  /** The messages of its updates on `onetrip:update`, if that channel has subscribers. */
-  readonly traces: readonly UpdateTrace[]
+  /** The messages of its operations on `onetrip:operation`, if that channel has subscribers. */
+  readonly traces: readonly OperationTrace[]
   /** From the first write to the last reply. Set when the batch ends. */
   durationMs = 0
-  /** Updates with a command that failed or whose reply was lost. Set when the batch ends. */
+  /** Operations with a command that failed or whose reply was lost. Set when the batch ends. */
   failed = 0
 
-  constructor(updates: number, commands: number, traces: readonly UpdateTrace[]) {
-    this.updates = updates
+  constructor(operations: number, commands: number, traces: readonly OperationTrace[]) {
+    this.operations = operations
     this.commands = commands
     this.traces = traces
   }
 
-  // As in UpdateTrace.
+  // As in OperationTrace.
   set result(_: unknown) {}
   set error(_: unknown) {}
 }
@@ -106,12 +106,12 @@ export type RetentionEvent =
 /** `onetrip:retention`: a message of type `RetentionEvent` for every step and run of a janitor. */
 export const retentionChannel = channel('onetrip:retention')
 
-/** A failed update. */
+/** A failed operation. */
 export interface StoreFailure {
   code: StoreErrorCode
 }
 
-/** `onetrip:error`: a message of type `StoreFailure` for every failed update. */
+/** `onetrip:error`: a message of type `StoreFailure` for every failed operation. */
 export const errorChannel = channel('onetrip:error')
 
 /** A problem that an operator should fix. */

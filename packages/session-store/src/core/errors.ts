@@ -159,7 +159,7 @@ export function requireSession<Found>(found: Found | undefined): Found {
 }
 
 /**
- * Converts the error of an idempotent update: if its outcome is unknown, or Redis refused one of its commands, a
+ * Converts the error of an idempotent operation: if its outcome is unknown, or Redis refused one of its commands, a
  * retry is safe. Returns any other error unchanged.
  */
 export function repeatable(error: unknown): unknown {

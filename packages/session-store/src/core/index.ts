@@ -10,14 +10,14 @@ export {
   connectionChannel,
   disconnectionChannel,
   errorChannel,
+  type OperationTrace,
+  operationChannel,
   type RetentionEvent,
   type RoundTrip,
   retentionChannel,
   roundTripChannel,
   type StoreFailure,
   type StoreWarning,
-  type UpdateTrace,
-  updateChannel,
   warningChannel,
 } from './diagnostics.ts'
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
@@ -26,11 +26,11 @@ export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 export type { StoreInfo } from './operating.ts'
 export {
   type Command,
+  type Operation,
   type PopularItem,
   type RecordedView,
   type Reply,
   type Session,
-  type Update,
   updateToken,
   type ViewedItem,
 } from './operations.ts'

@@ -1,5 +1,5 @@
 import { StoreError } from './errors.ts'
-import type { Command, Update } from './operations.ts'
+import type { Command, Operation } from './operations.ts'
 import { outOfRange, type Range } from './range.ts'
 
 /** The longest user or item, in characters (Unicode code points). */
@@ -88,10 +88,10 @@ const isArgument = (value: unknown) =>
   typeof value === 'string' || (typeof value === 'number' && !Number.isNaN(value))
 
 /**
- * @throws StoreError `ONETRIP_WRONG_TYPE` unless the update is well-formed; `ONETRIP_INVALID_INPUT` if it is empty or
+ * @throws StoreError `ONETRIP_WRONG_TYPE` unless the operation is well-formed; `ONETRIP_INVALID_INPUT` if it is empty or
  *   not safe on a shared connection.
  */
-export function checkUpdate({ commands, read }: Update<unknown>): void {
+export function checkOperation({ commands, read }: Operation<unknown>): void {
   if (!Array.isArray(commands)) throw wrongType('commands must be a list of commands')
   if (commands.length === 0) throw invalid('commands must have at least one command')
   for (const command of commands as readonly Command[]) {

@@ -1,6 +1,6 @@
 import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
-import type { Command, Update } from './operations.ts'
+import type { Command, Operation } from './operations.ts'
 import type { Runner } from './sending/runner.ts'
 
 const NO_KEY = 'none'
@@ -19,7 +19,7 @@ const sharedKeys = (keys: Keys): [key: string, type: string][] => [
 const nameOf = (type: string) => (type === SORTED_SET ? 'sorted set' : type)
 
 /** Returns what is wrong with the first key of another type; undefined if there is none. */
-const foreignKey = (keys: Keys): Update<string | undefined> => {
+const foreignKey = (keys: Keys): Operation<string | undefined> => {
   const shared = sharedKeys(keys)
   return {
     commands: shared.map(([key]): Command => ['TYPE', key]),

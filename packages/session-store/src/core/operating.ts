@@ -1,8 +1,8 @@
 import { warnOfEviction } from './connections/eviction.ts'
 import type { StoreContext } from './context.ts'
-import { checkBoolean, checkNumber, checkStrings, checkUpdate, MAX_TIMEOUT_MS } from './input.ts'
+import { checkBoolean, checkNumber, checkOperation, checkStrings, MAX_TIMEOUT_MS } from './input.ts'
 import { checkKeyTypes } from './key-types.ts'
-import type { Update } from './operations.ts'
+import type { Operation } from './operations.ts'
 import { checkPartitionsAtStart } from './partitions.ts'
 import { createJanitor, type Janitor } from './retention/janitor.ts'
 import { type JanitorOptions, ownJanitor } from './retention/janitor-options.ts'
@@ -24,7 +24,7 @@ export interface StoreInfo {
   inFlight: number
 }
 
-/** The functions of the store for its operation: start, health, janitor, end, and your own updates. */
+/** The functions of the store for its start, health, janitor and end, and for your own operations. */
 export function operatingFunctions(context: StoreContext, options: SessionStoreOptions) {
   const { runner, keys, now, deadlineMs } = context
   const { sender } = runner
@@ -54,15 +54,15 @@ export function operatingFunctions(context: StoreContext, options: SessionStoreO
     },
 
     /**
-     * Runs your own update. Its commands share round trips with other calls, and have the same deadline and
+     * Runs your own operation. Its commands share round trips with other calls, and have the same deadline and
      * errors. The first argument of a command must be its key; scripts and functions state the number of keys.
      *
      * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
      *   `ONETRIP_REFUSED`; `ONETRIP_INVALID_INPUT` for commands that block or change the shared connection.
      */
-    async run<Result>(update: Update<Result>): Promise<Result> {
-      checkUpdate(update)
-      return await runner.run(update)
+    async run<Result>(operation: Operation<Result>): Promise<Result> {
+      checkOperation(operation)
+      return await runner.run(operation)
     },
 
     /**
@@ -109,14 +109,14 @@ export function operatingFunctions(context: StoreContext, options: SessionStoreO
     },
 
     /**
-     * Runs a read-only update without keys, such as INFO, on each server that holds keys: each primary of a
+     * Runs a read-only operation without keys, such as INFO, on each server that holds keys: each primary of a
      * cluster, otherwise one server. A server that fails has an `error` instead of a `result`.
      *
      * @throws StoreError as `run`, if the servers are not known.
      */
-    async runOnEach<Result>(update: Update<Result>): Promise<NodeResult<Result>[]> {
-      checkUpdate(update)
-      return await runOnEach(runner, { ...update, readOnly: true }, deadlineMs)
+    async runOnEach<Result>(operation: Operation<Result>): Promise<NodeResult<Result>[]> {
+      checkOperation(operation)
+      return await runOnEach(runner, { ...operation, readOnly: true }, deadlineMs)
     },
 
     /**

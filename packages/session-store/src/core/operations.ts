@@ -1,4 +1,4 @@
-import type { UpdateTrace } from './diagnostics.ts'
+import type { OperationTrace } from './diagnostics.ts'
 import type { Keys } from './keys.ts'
 
 /** A Redis command as data: its name, then its arguments. */
@@ -26,31 +26,31 @@ export interface CommandList {
    * to HSET, ZADD and ZREMRANGEBYRANK, so `read` must ignore these. Default false.
    */
   readonly mergeable?: boolean
-  /** Set by the store while `onetrip:update` has subscribers. */
-  readonly trace?: UpdateTrace
+  /** Set by the store while `onetrip:operation` has subscribers. */
+  readonly trace?: OperationTrace
 }
 
 /** Commands that are sent together, and a function that reads the replies. */
-export interface Update<Result> extends CommandList {
+export interface Operation<Result> extends CommandList {
   /** Whether no command writes. Then a retry after a lost reply is safe. */
   readonly readOnly: boolean
   /** Called with one reply for each command, in order, if none of them is an error. */
   read(replies: readonly Reply[]): Result
 }
 
-/** An update whose commands have names, so that others can add commands to it or replace some. */
-export interface NamedUpdate<Result, Name extends string> extends Update<Result> {
+/** An operation whose commands have names, so that others can add commands to it or replace some. */
+export interface NamedOperation<Result, Name extends string> extends Operation<Result> {
   /** In the order in which they are sent. */
   readonly named: Readonly<Record<Name, Command>>
   readNamed(replies: Readonly<Record<Name, Reply>>): Result
 }
 
 /** @param read Called with one reply for each name. */
-export function namedUpdate<Result, Name extends string>(
+export function namedOperation<Result, Name extends string>(
   named: Readonly<Record<Name, Command>>,
   read: (replies: Readonly<Record<Name, Reply>>) => Result,
-  flags: Pick<Update<Result>, 'readOnly' | 'mergeable'>,
-): NamedUpdate<Result, Name> {
+  flags: Pick<Operation<Result>, 'readOnly' | 'mergeable'>,
+): NamedOperation<Result, Name> {
   const names = Object.keys(named) as Name[]
   return {
     ...flags,
@@ -112,7 +112,7 @@ export function updateToken(
   keys: Keys,
   input: { id: string; user: string; item?: string | undefined },
   now: number,
-): Update<void> {
+): Operation<void> {
   const { id, user, item } = input
   const login: Command[] = [
     ['ZADD', keys.recent(id), scoreOf(now), id],
@@ -154,7 +154,7 @@ export function recordView(
   keys: Keys,
   input: { id: string; item: string },
   now: number,
-): NamedUpdate<RecordedView | undefined, keyof ViewCommands> {
+): NamedOperation<RecordedView | undefined, keyof ViewCommands> {
   const { id, item } = input
   const commands: ViewCommands = {
     refresh: ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
@@ -163,7 +163,7 @@ export function recordView(
     count: ['ZINCRBY', keys.popular(item), -1, item],
     user: ['HGET', keys.login(id), id],
   }
-  return namedUpdate(
+  return namedOperation(
     commands,
     (replies) => {
       const user = userOf(replies.user)
@@ -182,7 +182,7 @@ export type ViewCommands = Record<'refresh' | 'view' | 'trim' | 'count' | 'user'
  *
  * Keys: viewed of the session, item counts.
  */
-export function undoView(keys: Keys, input: { id: string; item: string }): Update<void> {
+export function undoView(keys: Keys, input: { id: string; item: string }): Operation<void> {
   const { id, item } = input
   return {
     commands: [
@@ -206,8 +206,8 @@ export interface Session {
 export function checkToken(
   keys: Keys,
   id: string,
-): NamedUpdate<Session | undefined, 'lastSeen' | 'user'> {
-  return namedUpdate(
+): NamedOperation<Session | undefined, 'lastSeen' | 'user'> {
+  return namedOperation(
     {
       lastSeen: ['ZSCORE', keys.recent(id), id],
       user: ['HGET', keys.login(id), id],
@@ -221,7 +221,7 @@ export function checkToken(
 }
 
 /** Refreshes a session; `XX` creates none. Reads the login last, as `recordView` does. Keys: recent, login. */
-export function touchSession(keys: Keys, id: string, now: number): Update<Session | undefined> {
+export function touchSession(keys: Keys, id: string, now: number): Operation<Session | undefined> {
   return {
     commands: [
       ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
@@ -237,7 +237,10 @@ export function touchSession(keys: Keys, id: string, now: number): Update<Sessio
 }
 
 /** The ids of the most recently seen sessions, newest first. Keys: recent. */
-export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastSeenAt: number }[]> {
+export function recentIds(
+  keys: Keys,
+  limit: number,
+): Operation<{ id: string; lastSeenAt: number }[]> {
   return {
     commands: keys
       .parts()
@@ -253,7 +256,10 @@ export function recentIds(keys: Keys, limit: number): Update<{ id: string; lastS
 }
 
 /** The users of these sessions: null for a guest, undefined for one that is gone. Keys: login. */
-export function usersOf(keys: Keys, ids: readonly string[]): Update<(string | null | undefined)[]> {
+export function usersOf(
+  keys: Keys,
+  ids: readonly string[],
+): Operation<(string | null | undefined)[]> {
   const byKey = Map.groupBy(ids, (id) => keys.login(id))
   return {
     commands: [...byKey].map(([key, members]): Command => ['HMGET', key, ...members]),
@@ -279,7 +285,7 @@ export interface ViewedItem {
 }
 
 /** The items that the session viewed last, newest first. Keys: viewed of the session, login. */
-export function viewedItems(keys: Keys, id: string): Update<ViewedItem[] | undefined> {
+export function viewedItems(keys: Keys, id: string): Operation<ViewedItem[] | undefined> {
   return {
     commands: [
       ['ZREVRANGE', keys.viewed(id), 0, -1, 'WITHSCORES'],
@@ -303,7 +309,7 @@ export interface PopularItem {
  * partition, so the top `limit` of all items are among the top `limit` of each partition. Keys: item
  * counts.
  */
-export function popularItems(keys: Keys, limit: number): Update<PopularItem[]> {
+export function popularItems(keys: Keys, limit: number): Operation<PopularItem[]> {
   return {
     commands: keys.allPopular().map((key): Command => ['ZRANGE', key, 0, limit - 1, 'WITHSCORES']),
     readOnly: true,

@@ -1,6 +1,6 @@
 import { publishError } from './diagnostics.ts'
 import { StoreError } from './errors.ts'
-import type { Command, Reply, Update } from './operations.ts'
+import type { Command, Operation, Reply } from './operations.ts'
 
 /** The result of one command: Redis's reply, or an error. */
 export type Outcome = Reply | Error
@@ -65,31 +65,34 @@ function mayHaveChanged(command: Command, outcome: Outcome): boolean {
 }
 
 /**
- * Returns the result of an update, or throws its error.
+ * Returns the result of an operation, or throws its error.
  *
  * @param returned One for each command, in order. The sender may have omitted the last ones.
- * @throws StoreError `ONETRIP_REFUSED`, naming the command and its position in the update, or
+ * @throws StoreError `ONETRIP_REFUSED`, naming the command and its position in the operation, or
  *   `ONETRIP_OUTCOME_UNKNOWN`. `mayHaveWritten` is derived from the outcomes.
  */
-export function readOutcomes<Result>(update: Update<Result>, returned: readonly Outcome[]): Result {
-  const outcomes = withOmitted(returned, update.commands.length)
+export function readOutcomes<Result>(
+  operation: Operation<Result>,
+  returned: readonly Outcome[],
+): Result {
+  const outcomes = withOmitted(returned, operation.commands.length)
   let failed = -1
   for (let index = 0; index < outcomes.length && failed < 0; index++) {
     if (outcomes[index] instanceof Error) failed = index
   }
-  if (failed < 0) return update.read(outcomes as readonly Reply[])
+  if (failed < 0) return operation.read(outcomes as readonly Reply[])
 
   const mayHaveWritten =
-    !update.readOnly &&
-    update.commands.some((command, index) => mayHaveChanged(command, outcomes[index] ?? null))
+    !operation.readOnly &&
+    operation.commands.some((command, index) => mayHaveChanged(command, outcomes[index] ?? null))
   const lost = outcomes.find(isLost)
   if (isNotSent(lost) && !mayHaveWritten) throw lost
   if (lost) throw outcomeUnknown(mayHaveWritten, lost)
   const refusal = outcomes[failed] as Error
-  const name = update.commands[failed]?.[0]
+  const name = operation.commands[failed]?.[0]
   throw new StoreError(
     'ONETRIP_REFUSED',
-    `Redis refused ${name} (command ${failed + 1} of ${update.commands.length}): ${errorKind(refusal)}`,
+    `Redis refused ${name} (command ${failed + 1} of ${operation.commands.length}): ${errorKind(refusal)}`,
     { mayHaveWritten, cause: refusal },
   )
 }
@@ -103,7 +106,7 @@ export function overloaded(inFlight: number, server?: string): StoreError {
   const where = server === undefined ? '' : ` to ${server}`
   return new StoreError(
     'ONETRIP_OVERLOADED',
-    `not sent to Redis: ${inFlight} updates are in flight${where}, the maximum (maxInFlight)`,
+    `not sent to Redis: ${inFlight} operations are in flight${where}, the maximum (maxInFlight)`,
   )
 }
 
@@ -119,15 +122,15 @@ function outcomeUnknown(mayHaveWritten: boolean, cause: Error & { node?: string 
  * Converts an error to a `StoreError` and publishes its code on the error channel.
  *
  * @param error What the sender threw. Anything but a `StoreError` may have been thrown after Redis
- *   executed the update.
+ *   executed the operation.
  */
-export function updateError(error: unknown, readOnly: boolean): StoreError {
+export function operationError(error: unknown, readOnly: boolean): StoreError {
   const known =
     error instanceof StoreError
       ? error
       : new StoreError(
           'ONETRIP_OUTCOME_UNKNOWN',
-          'sending the update or reading its replies failed; see the cause',
+          'sending the operation or reading its replies failed; see the cause',
           {
             mayHaveWritten: !readOnly,
             cause: error,

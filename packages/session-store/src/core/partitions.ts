@@ -1,7 +1,7 @@
 import { publishWarning } from './diagnostics.ts'
 import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
-import type { Command, Update } from './operations.ts'
+import type { Command, Operation } from './operations.ts'
 import type { Runner } from './sending/runner.ts'
 
 /** Field of `janitorTasks`: the number of partitions of the first start. */
@@ -13,14 +13,14 @@ interface Context {
 }
 
 /** Reads the recorded number; undefined before the first start. Keys: janitorTasks. */
-const readNumber = (keys: Keys): Update<string | undefined> => ({
+const readNumber = (keys: Keys): Operation<string | undefined> => ({
   commands: [hget(keys)],
   readOnly: true,
   read: ([reply]) => (typeof reply === 'string' ? reply : undefined),
 })
 
 /** Records the number unless one is recorded. Reads the recorded number. Keys: janitorTasks. */
-const recordNumber = (keys: Keys, partitions: string): Update<string> => ({
+const recordNumber = (keys: Keys, partitions: string): Operation<string> => ({
   commands: [['HSETNX', keys.janitorTasks(), PARTITIONS, partitions], hget(keys)],
   readOnly: false,
   read: ([, reply]) => String(reply),

@@ -9,13 +9,13 @@ import type { TokensOptions } from './tokens/tokens.ts'
 
 /** Set exactly one of `url`, `client` and `sender`. */
 export interface SessionStoreOptions extends StrategyOptions {
-  /** How updates are sent. Not with `sender`. Default `batch`. */
+  /** How operations are sent. Not with `sender`. Default `batch`. */
   strategy?: StrategyName
   /** A sender, such as `clusterSender`, `sentinelSender` or `nodeRedisSender(client)`. The store closes it. */
   sender?: Sender
   /**
-   * Maximum number of updates in flight; more are rejected. On a cluster, the limit applies to each node, so that
-   * a node that does not reply does not block updates of the others. With `naive`, it applies to all
+   * Maximum number of operations in flight; more are rejected. On a cluster, the limit applies to each node, so that
+   * a node that does not reply does not block operations of the others. With `naive`, it applies to all
    * nodes together. Default 1,000.
    */
   maxInFlight?: number

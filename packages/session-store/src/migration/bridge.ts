@@ -66,7 +66,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   const homeStore = targetIsHome ? to.store : from.store
   const otherStore = targetIsHome ? from.store : to.store
   const runnerOf = ({ store }: BridgeSide): Pick<Runner, 'run'> => ({
-    run: (update) => store.run(update),
+    run: (operation) => store.run(operation),
   })
   const listsOf = (side: BridgeSide) =>
     userSessionLists({ runner: runnerOf(side), keys: side.keys, now: clock })
@@ -263,7 +263,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       totalEnded(inTurn((side) => sides[side].store.eraseUser(user, options))),
 
     countAttempts: (subjects, windowSeconds) => from.store.countAttempts(subjects, windowSeconds),
-    run: (update) => from.store.run(update),
+    run: (operation) => from.store.run(operation),
 
     async ready(timeoutMs, { readOnly = false } = {}) {
       await readySides({ from, to }, timeoutMs)
@@ -275,7 +275,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     async ping(timeoutMs) {
       return await onBoth((store) => store.ping(timeoutMs))
     },
-    runOnEach: (update) => onBoth((store) => store.runOnEach(update)),
+    runOnEach: (operation) => onBoth((store) => store.runOnEach(operation)),
     janitor: (limits) => homeStore.janitor(limits),
     async close() {
       await Promise.all([from.store.close(), to.store.close()])

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../core/errors.ts'
 import { checkNumber } from '../core/input.ts'
 import type { Keys } from '../core/keys.ts'
-import type { Command, Reply, Update } from '../core/operations.ts'
+import type { Command, Operation, Reply } from '../core/operations.ts'
 import { FINISHED } from '../core/retention/janitor-lock.ts'
 import { batches, walk } from '../core/sessions/walk.ts'
 import { migrationKeys } from './keys.ts'
@@ -59,7 +59,7 @@ const sum = (replies: readonly Reply[]) =>
   replies.reduce<number>((total, size) => total + Number(size), 0)
 
 /** Counts what there is to move. Keys of the source: janitorTasks, login, moving, item counts. */
-function survey(keys: Keys): Update<MigrationSurvey> {
+function survey(keys: Keys): Operation<MigrationSurvey> {
   const logins = keys.parts().map(({ login }) => login)
   const moving = migrationKeys(keys).allMoving()
   const endOfLogins = logins.length
@@ -161,7 +161,7 @@ redis.call('UNLINK', KEYS[1])
 return redis.call('HSET', KEYS[1], '', '')`
 
 /** Deletes the bookkeeping of the migration. Keys: moved, ledger. */
-function seal(keys: Keys): Update<void> {
+function seal(keys: Keys): Operation<void> {
   const { allMoved, allLedgers } = migrationKeys(keys)
   return {
     commands: [...allMoved(), ...allLedgers()].map((key): Command => ['EVAL', SEAL, 1, key]),

@@ -1,5 +1,5 @@
 import type { Keys } from '../core/keys.ts'
-import { type Command, memberScores, type Reply, type Update } from '../core/operations.ts'
+import { type Command, memberScores, type Operation, type Reply } from '../core/operations.ts'
 import { batches, walk } from '../core/sessions/walk.ts'
 import { migrationKeys } from './keys.ts'
 import type { MigrationSides } from './state.ts'
@@ -24,7 +24,7 @@ function readCounts(
   keys: Keys,
   key: string,
   { cursor, count }: { cursor: string; count: number },
-): Update<Reading & { cursor: string }> {
+): Operation<Reading & { cursor: string }> {
   return {
     commands: [nextReading(keys), ['ZSCAN', key, cursor, 'COUNT', count]],
     readOnly: false,
@@ -37,7 +37,7 @@ function readCounts(
 }
 
 /** Those of the items that are no longer in the source, with 0 views. Keys: janitorTasks, item counts. */
-function readVanished(keys: Keys, items: readonly string[]): Update<Reading> {
+function readVanished(keys: Keys, items: readonly string[]): Operation<Reading> {
   return {
     commands: [
       nextReading(keys),
@@ -78,7 +78,7 @@ end
 return changed`
 
 /**
- * Adds to the target's counts what the source has counted since the last reading in the ledger, and updates the
+ * Adds to the target's counts what the source has counted since the last reading in the ledger, and operations the
  * ledger atomically. So a retry adds nothing, and an older reading that arrives late is ignored. Returns the
  * number of views by which the counts have changed.
  *
@@ -86,7 +86,7 @@ return changed`
  *
  * @throws StoreError `ONETRIP_REFUSED` if the migration is finished.
  */
-function countIn(keys: Keys, { number, counts }: Reading): Update<number> {
+function countIn(keys: Keys, { number, counts }: Reading): Operation<number> {
   const { ledger } = migrationKeys(keys)
   const groups = [...Map.groupBy(counts, ([item]) => keys.popular(item)).values()]
   return {

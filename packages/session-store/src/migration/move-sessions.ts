@@ -1,6 +1,6 @@
 import { hashEntries } from '../core/data/data.ts'
 import type { Keys } from '../core/keys.ts'
-import { type Command, KEPT_VIEWS, type Reply, type Update } from '../core/operations.ts'
+import { type Command, KEPT_VIEWS, type Operation, type Reply } from '../core/operations.ts'
 import { migrationKeys } from './keys.ts'
 
 /** A session that has left the source. */
@@ -60,7 +60,7 @@ return taken`
 export function takeSessions(
   keys: Keys,
   sessions: readonly (readonly [id: string, user: string])[],
-): Update<MovingSession[]> {
+): Operation<MovingSession[]> {
   const { moving } = migrationKeys(keys)
   const groups = [...Map.groupBy(sessions, ([id]) => keys.login(id)).values()]
   return {
@@ -78,7 +78,7 @@ export function takeSessions(
 }
 
 /** Those of the sessions that have left the source and may not have arrived. Keys: moving. */
-export function movingOf(keys: Keys, ids: readonly string[]): Update<MovingSession[]> {
+export function movingOf(keys: Keys, ids: readonly string[]): Operation<MovingSession[]> {
   return {
     commands: ids.map((id): Command => ['HGET', migrationKeys(keys).moving(id), id]),
     readOnly: true,
@@ -87,7 +87,7 @@ export function movingOf(keys: Keys, ids: readonly string[]): Update<MovingSessi
 }
 
 /** All sessions in `moving`: those of running and of interrupted moves, so not many. */
-export function allMoving(keys: Keys): Update<MovingSession[]> {
+export function allMoving(keys: Keys): Operation<MovingSession[]> {
   return {
     commands: migrationKeys(keys)
       .allMoving()
@@ -134,7 +134,7 @@ return arrived`
  *
  * @throws StoreError `ONETRIP_REFUSED` if the migration is finished.
  */
-export function installSessions(keys: Keys, sessions: readonly MovingSession[]): Update<number> {
+export function installSessions(keys: Keys, sessions: readonly MovingSession[]): Operation<number> {
   const { moved } = migrationKeys(keys)
   const groups = [...Map.groupBy(sessions, ({ id }) => keys.login(id)).values()]
   return {
@@ -150,7 +150,7 @@ export function installSessions(keys: Keys, sessions: readonly MovingSession[]):
 }
 
 /** Adds sessions that have arrived to their users' lists. Keys: sessions of each user. */
-export function listSessions(keys: Keys, sessions: readonly MovingSession[]): Update<void> {
+export function listSessions(keys: Keys, sessions: readonly MovingSession[]): Operation<void> {
   return {
     commands: sessions.flatMap(({ id, user, listed }): Command[] =>
       listed === undefined ? [] : [['ZADD', keys.sessions(user), listed, id]],
@@ -161,7 +161,7 @@ export function listSessions(keys: Keys, sessions: readonly MovingSession[]): Up
 }
 
 /** Deletes sessions that have arrived from `moving` in the source. Keys of each part: moving. */
-export function forgetMoving(keys: Keys, sessions: readonly MovingSession[]): Update<void> {
+export function forgetMoving(keys: Keys, sessions: readonly MovingSession[]): Operation<void> {
   const byKey = Map.groupBy(sessions, ({ id }) => migrationKeys(keys).moving(id))
   return {
     commands: [...byKey].map(

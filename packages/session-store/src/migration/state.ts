@@ -1,6 +1,6 @@
 import { StoreError } from '../core/errors.ts'
 import type { Keys } from '../core/keys.ts'
-import type { Command, Update } from '../core/operations.ts'
+import type { Command, Operation } from '../core/operations.ts'
 import { checkPartitions } from '../core/partitions.ts'
 import { FINISHED, MIGRATION } from '../core/retention/janitor-lock.ts'
 import type { SessionStore } from '../core/store.ts'
@@ -25,7 +25,7 @@ export const FINISHING = 'finishing'
 /** Field of the source's `janitorTasks`: a bridge with the target as home has started to serve. */
 export const OPENED = 'migration:opened'
 
-const write = (commands: readonly Command[]): Update<void> => ({
+const write = (commands: readonly Command[]): Operation<void> => ({
   commands,
   readOnly: false,
   read: () => undefined,
@@ -40,7 +40,7 @@ export async function setOpened({ store, keys }: MigrationSide): Promise<void> {
 }
 
 /** The state of one side; undefined if no migration was started. Keys: janitorTasks. */
-const stateOf = (keys: Keys): Update<string | undefined> => ({
+const stateOf = (keys: Keys): Operation<string | undefined> => ({
   commands: [['HGET', keys.janitorTasks(), MIGRATION]],
   readOnly: true,
   read: ([reply]) => (typeof reply === 'string' ? reply : undefined),

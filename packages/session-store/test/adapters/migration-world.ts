@@ -70,9 +70,9 @@ export const requestOf = (store: SessionStore, old: OldWorld, gate = open) => {
 function gated(store: SessionStore, gate: Gate): SessionStore {
   const context = contextOf(store)
   const { runner } = context
-  const run: typeof runner.run = async (update) => {
+  const run: typeof runner.run = async (operation) => {
     await gate()
-    return await runner.run(update)
+    return await runner.run(operation)
   }
   const own = { ...store }
   setContext(own, { ...context, runner: { ...runner, run } })

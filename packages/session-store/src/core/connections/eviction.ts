@@ -1,5 +1,5 @@
 import { publishWarning } from '../diagnostics.ts'
-import type { Update } from '../operations.ts'
+import type { Operation } from '../operations.ts'
 import { runOnEach } from '../sending/nodes.ts'
 import type { Runner } from '../sending/runner.ts'
 import { parseInfo } from './redis-info.ts'
@@ -7,7 +7,7 @@ import { parseInfo } from './redis-info.ts'
 /** Short, because a mere warning must not delay the start. */
 const MAX_WAIT_MS = 1_000
 
-const readInfo: Update<ReadonlyMap<string, string>> = {
+const readInfo: Operation<ReadonlyMap<string, string>> = {
   commands: [['INFO', 'memory']],
   readOnly: true,
   read: ([reply]) => parseInfo(String(reply)),

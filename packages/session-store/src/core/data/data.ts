@@ -4,11 +4,11 @@ import type { Keys } from '../keys.ts'
 import {
   type Command,
   GUEST,
-  type NamedUpdate,
-  namedUpdate,
+  type NamedOperation,
+  namedOperation,
+  type Operation,
   type Reply,
   scoreOf,
-  type Update,
 } from '../operations.ts'
 import { endSessions } from '../sessions/user-sessions.ts'
 import { batches } from '../sessions/walk.ts'
@@ -89,7 +89,7 @@ export function decodeReadable({ fields, version }: StoredData): {
 }
 
 /**
- * @param mayHaveWritten Whether the update also writes.
+ * @param mayHaveWritten Whether the operation also writes.
  * @throws StoreError `ONETRIP_UNREADABLE_DATA`, naming the fields that are not JSON.
  */
 function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
@@ -113,37 +113,39 @@ export const copyCommands = (key: string, { fields, version }: StoredData): Comm
   ])
 
 /**
- * Returns the update with a command that also reads the session's data. The last command of the update, `user`,
+ * Returns the operation with a command that also reads the session's data. The last command of the operation, `user`,
  * checks that the session exists; the data is read before it, so that the check also notices a session that ends
- * meanwhile. Keys: data, and those of the update.
+ * meanwhile. Keys: data, and those of the operation.
  */
 export function withData<Result extends object, Name extends string>(
-  update: NamedUpdate<Result | undefined, Name | 'user'>,
+  operation: NamedOperation<Result | undefined, Name | 'user'>,
   keys: Keys,
   id: string,
-): NamedUpdate<(Result & { data: SessionData }) | undefined, Name | 'user' | 'data'> {
-  const { user, ...others } = update.named
+): NamedOperation<(Result & { data: SessionData }) | undefined, Name | 'user' | 'data'> {
+  const { user, ...others } = operation.named
   const commands = { ...others, data: ['HGETALL', keys.data(id)], user }
-  return namedUpdate(
+  return namedOperation(
     commands as unknown as Record<Name | 'user' | 'data', Command>,
     (replies) => {
-      const result = update.readNamed(replies)
-      return result && { ...result, data: decodeData(readStored(replies.data), !update.readOnly) }
+      const result = operation.readNamed(replies)
+      return (
+        result && { ...result, data: decodeData(readStored(replies.data), !operation.readOnly) }
+      )
     },
-    update,
+    operation,
   )
 }
 
-/** `withData` if `options.data` is set, otherwise the update itself. */
+/** `withData` if `options.data` is set, otherwise the operation itself. */
 export function withDataIf<Result extends object, Asked extends DataOption, Name extends string>(
   options: Asked | undefined,
-  update: NamedUpdate<Result | undefined, Name | 'user'>,
+  operation: NamedOperation<Result | undefined, Name | 'user'>,
   keys: Keys,
   id: string,
-): NamedUpdate<MaybeData<Result, Asked> | undefined, Name | 'user'> {
+): NamedOperation<MaybeData<Result, Asked> | undefined, Name | 'user'> {
   if (options !== undefined) checkObject('options', options)
-  const asked = options?.data ? withData(update, keys, id) : update
-  return asked as NamedUpdate<MaybeData<Result, Asked> | undefined, Name | 'user'>
+  const asked = options?.data ? withData(operation, keys, id) : operation
+  return asked as NamedOperation<MaybeData<Result, Asked> | undefined, Name | 'user'>
 }
 
 /**
@@ -229,7 +231,7 @@ export function writeData(
   keys: Keys,
   { id, mode, blockedMs, fields, swap, ifVersion, maxFields }: DataWrite,
   { now, idleBefore }: { now: number; idleBefore: number },
-): Update<WrittenData> {
+): Operation<WrittenData> {
   const own = [keys.login(id), keys.recent(id), keys.data(id)]
   if (mode === 'create' || mode === 'copy') own.push(keys.ended(id))
   const command: Command = [
@@ -259,7 +261,7 @@ export function endWithTombstone(
   keys: Keys,
   id: string,
   tombstoneSeconds: number,
-): Update<string | undefined> {
+): Operation<string | undefined> {
   const end = endSessions(keys, [id])
   const key = keys.ended(id)
   return {
@@ -274,7 +276,7 @@ export function endWithTombstone(
 }
 
 /** Lets a tombstone live for at most this time. Keys: ended. */
-export const shortenTombstone = (keys: Keys, id: string, seconds: number): Update<void> => ({
+export const shortenTombstone = (keys: Keys, id: string, seconds: number): Operation<void> => ({
   commands: [['EXPIRE', keys.ended(id), seconds, 'LT']],
   readOnly: false,
   read: () => undefined,
@@ -288,7 +290,7 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('UNLINK', KEYS[3])`
 
 /** Ends a session that nobody has written since it was copied. Its tombstone stays. Keys: login, recent, data. */
-export function endCopy(keys: Keys, id: string): Update<void> {
+export function endCopy(keys: Keys, id: string): Operation<void> {
   const own = [keys.login(id), keys.recent(id), keys.data(id)]
   return {
     commands: [['EVAL', END_COPY, own.length, ...own, id]],

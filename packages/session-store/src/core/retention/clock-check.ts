@@ -1,7 +1,7 @@
 import { publishWarning } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
-import type { Reply, Update } from '../operations.ts'
+import type { Operation, Reply } from '../operations.ts'
 import type { Runner } from '../sending/runner.ts'
 
 /** KEYS: janitor, to choose the node of a cluster. Returns the reply to TIME; nil if the user may not run it. */
@@ -10,7 +10,7 @@ local time = redis.pcall('TIME')
 return not time.err and time`
 
 /** The time of Redis, Unix seconds with fraction; undefined if the user lacks the permission +time. */
-const redisTime = (keys: Keys): Update<number | undefined> => ({
+const redisTime = (keys: Keys): Operation<number | undefined> => ({
   commands: [['EVAL', READ_TIME, 1, keys.janitor()]],
   readOnly: true,
   read([reply]) {

@@ -1,5 +1,5 @@
 import type { Keys } from '../keys.ts'
-import { type Command, memberScores, type Update } from '../operations.ts'
+import { type Command, memberScores, type Operation } from '../operations.ts'
 
 /** The least viewed items of one part of the item counts, least viewed first. */
 interface LeastViewed {
@@ -10,7 +10,7 @@ interface LeastViewed {
 }
 
 /** The views of the `limit` least viewed items of each part. Keys: item counts. */
-export function leastViewed(keys: Keys, limit: number): Update<LeastViewed[]> {
+export function leastViewed(keys: Keys, limit: number): Operation<LeastViewed[]> {
   const parts = keys.allPopular()
   return {
     commands: parts.flatMap((key): Command[] => [
@@ -60,7 +60,7 @@ export function chooseDrops(
  * Drops the items that are least viewed when the command is executed. Returns the number of dropped items. Keys:
  * item counts.
  */
-export function dropItems(drops: readonly Drop[]): Update<number> {
+export function dropItems(drops: readonly Drop[]): Operation<number> {
   return {
     commands: drops.map(({ key, keep }): Command => ['ZREMRANGEBYRANK', key, keep, -1]),
     readOnly: false,
@@ -98,7 +98,7 @@ return { #halved / 2, #gone }`
 export function halveCounts(
   key: string,
   items: readonly string[],
-): Update<{ halved: number; gone: number }> {
+): Operation<{ halved: number; gone: number }> {
   return {
     commands: [['EVAL', HALVE, 1, key, ...items]],
     readOnly: false,

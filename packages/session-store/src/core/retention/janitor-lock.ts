@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Keys } from '../keys.ts'
-import type { Command, Update } from '../operations.ts'
+import type { Command, Operation } from '../operations.ts'
 import type { Runner } from '../sending/runner.ts'
 import type { CheckedTime } from './clock-check.ts'
 
@@ -37,7 +37,7 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return begun and 1 or 2`
 
 /** Returns whether the script replied 1, which means success. */
-const script = (text: string, key: string, ...args: Command[1][]): Update<boolean> => ({
+const script = (text: string, key: string, ...args: Command[1][]): Operation<boolean> => ({
   commands: [['EVAL', text, 1, key, ...args]],
   readOnly: false,
   read: ([reply]) => reply === 1,
@@ -91,7 +91,7 @@ export function beginTask(
   keys: Keys,
   { task, everySeconds }: { task: 'rescale' | 'sweep'; everySeconds: number },
   { seconds, maxAhead }: CheckedTime,
-): Update<boolean | undefined> {
-  const update = script(BEGIN, keys.janitorTasks(), task, seconds, everySeconds, maxAhead)
-  return { ...update, read: ([reply]) => (reply === 2 ? undefined : reply === 1) }
+): Operation<boolean | undefined> {
+  const operation = script(BEGIN, keys.janitorTasks(), task, seconds, everySeconds, maxAhead)
+  return { ...operation, read: ([reply]) => (reply === 2 ? undefined : reply === 1) }
 }

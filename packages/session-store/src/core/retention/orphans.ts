@@ -1,5 +1,5 @@
 import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
-import type { Command, Reply, Update } from '../operations.ts'
+import type { Command, Operation, Reply } from '../operations.ts'
 import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 
 /**
@@ -40,7 +40,7 @@ export function removeOrphans(
   keys: Keys,
   ids: readonly string[],
   { unseen, settledBefore }: { unseen: boolean; settledBefore: number },
-): Update<EndedSession[]> {
+): Operation<EndedSession[]> {
   const groups = [...Map.groupBy(ids, (id) => keys.login(id)).values()]
   return {
     commands: groups.map((members): Command => {
@@ -66,7 +66,7 @@ export function oldestOfUsers(
   keys: Keys,
   users: readonly string[],
   limit: number,
-): Update<{ id: string; user: string }[]> {
+): Operation<{ id: string; user: string }[]> {
   return {
     commands: users.map((user): Command => ['ZRANGE', keys.sessions(user), 0, limit - 1]),
     readOnly: true,
@@ -78,7 +78,7 @@ export function oldestOfUsers(
 }
 
 /** The ids of those sessions that have no last-seen time. Keys: recent of the part. */
-export function unseenOf(part: SessionsPart, ids: readonly string[]): Update<string[]> {
+export function unseenOf(part: SessionsPart, ids: readonly string[]): Operation<string[]> {
   return {
     commands: [['ZMSCORE', part.recent, ...ids]],
     readOnly: true,

@@ -61,12 +61,12 @@ export async function forget(
   { runner, keys }: RetentionContext,
   ended: readonly retention.EndedSession[],
 ): Promise<void> {
-  const update = retention.forgetEnded(keys, ended)
-  if (update.commands.length === 0) return
+  const operation = retention.forgetEnded(keys, ended)
+  if (operation.commands.length === 0) return
   try {
-    await runner.run(update)
+    await runner.run(operation)
   } catch (error) {
-    // Redis executed the other commands of the update. The sweep warns about the key.
+    // Redis executed the other commands of the operation. The sweep warns about the key.
     if (!isOtherType(error)) throw error
   }
 }

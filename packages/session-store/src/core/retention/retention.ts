@@ -1,5 +1,5 @@
 import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
-import { type Command, memberScores, type Reply, type Update } from '../operations.ts'
+import { type Command, memberScores, type Operation, type Reply } from '../operations.ts'
 
 /** An ended session and its user; no user if only leftovers were found. */
 export interface EndedSession {
@@ -16,7 +16,7 @@ interface OldestOfPart {
 }
 
 /** The `limit` oldest sessions of each part. Keys: recent of all parts. */
-export function oldestSessions(keys: Keys, limit: number): Update<OldestOfPart[]> {
+export function oldestSessions(keys: Keys, limit: number): Operation<OldestOfPart[]> {
   const parts = keys.parts()
   return {
     commands: parts.flatMap(({ recent }): Command[] => [
@@ -132,7 +132,7 @@ export function evictSessions(
   keys: Keys,
   evictions: readonly Eviction[],
   { idleBefore, settledBefore }: EvictionTimes,
-): Update<EndedSession[]> {
+): Operation<EndedSession[]> {
   return {
     commands: evictions.map(
       ({ part, keep, sessions }): Command => [
@@ -165,7 +165,7 @@ export function readEnded(ids: readonly string[], reply: Reply | undefined): End
 }
 
 /** Removes ended sessions from their users' lists. Keys: sessions of each user. */
-export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Update<void> {
+export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Operation<void> {
   const byUser = Map.groupBy(ended, ({ user }) => user)
   return {
     commands: [...byUser].flatMap(([user, sessions]): Command[] =>

@@ -1,6 +1,6 @@
 import { publishWarning } from '../diagnostics.ts'
 import { isExternal, type SessionsPart } from '../keys.ts'
-import { type Update, usersOf } from '../operations.ts'
+import { type Operation, usersOf } from '../operations.ts'
 import { batches, walk } from '../sessions/walk.ts'
 import { issuedAt } from '../tokens/tokens.ts'
 import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
@@ -102,7 +102,7 @@ async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> 
 
 /**
  * Reads the oldest entries of these users' lists, and counts the keys that are not lists. One such key makes the
- * update fail; then the halves are read separately.
+ * operation fail; then the halves are read separately.
  */
 async function oldestEntries(context: RetentionContext, users: readonly string[]): Promise<Listed> {
   const { runner, keys } = context
@@ -173,7 +173,7 @@ const scanKeys = (
   cursor: string,
   match: string,
   count: number,
-): Update<{ next: string; keys: readonly string[] }> => ({
+): Operation<{ next: string; keys: readonly string[] }> => ({
   commands: [['SCAN', cursor, 'MATCH', match, 'COUNT', count]],
   readOnly: true,
   read([reply]) {

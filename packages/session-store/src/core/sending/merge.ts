@@ -5,10 +5,10 @@ type Argument = string | number
 
 interface Merged {
   readonly command: [name: string, ...args: Argument[]]
-  /** The position of the merged commands in their updates. */
+  /** The position of the merged commands in their operations. */
   readonly place: number
-  /** The indexes of the updates whose commands were merged. */
-  readonly updates: number[]
+  /** The indexes of the operations whose commands were merged. */
+  readonly operations: number[]
 }
 
 /** How to merge commands with the same name and key into one command, and how to split its reply. */
@@ -20,7 +20,7 @@ interface Rule {
   mergeable(into: Command, command: Command): boolean
   add(into: Argument[], command: Command): void
   /** The reply for the `part`th command that was merged. */
-  split(reply: Reply, part: number, merged: Merged, updates: readonly CommandList[]): Reply
+  split(reply: Reply, part: number, merged: Merged, operations: readonly CommandList[]): Reply
 }
 
 /** `ZADD key [XX] score member …`: only commands with the same flags can be merged. */
@@ -98,10 +98,10 @@ const rules = new Map<string, Rule>(
         into[2] = Number(into[2]) + Number(increment)
       },
       // The score after each increment, as if Redis had executed them one after the other.
-      split(reply, part, { updates: members, place }, updates) {
+      split(reply, part, { operations: members, place }, operations) {
         let score = Number(reply)
         for (const later of members.slice(part + 1)) {
-          score -= Number(updates[later]?.commands[place]?.[2])
+          score -= Number(operations[later]?.commands[place]?.[2])
         }
         return String(score)
       },
@@ -115,27 +115,27 @@ const rules = new Map<string, Rule>(
 
 export interface Batch {
   readonly commands: readonly Command[]
-  /** Returns the outcomes of each update's commands. */
+  /** Returns the outcomes of each operation's commands. */
   split(outcomes: readonly Outcome[]): Outcome[][]
 }
 
 /**
- * Merges the updates of concurrent callers into one list of as few commands as possible.
+ * Merges the operations of concurrent callers into one list of as few commands as possible.
  *
- * The list has the first commands of all updates, then all second commands, and so on. Commands at the same
+ * The list has the first commands of all operations, then all second commands, and so on. Commands at the same
  * position with the same key are merged if an equivalent variadic command exists. So the order within each
- * update is kept, and the order between updates is one that concurrent callers could see without batching.
- * Updates that are not `mergeable` follow unchanged: a logout between the commands of an `updateToken` would
+ * operation is kept, and the order between operations is one that concurrent callers could see without batching.
+ * Operations that are not `mergeable` follow unchanged: a logout between the commands of an `updateToken` would
  * leave half a session.
  */
-export function merge(updates: readonly CommandList[]): Batch {
+export function merge(operations: readonly CommandList[]): Batch {
   const all: Merged[] = []
   let longest = 0
-  for (const { commands } of updates) longest = Math.max(longest, commands.length)
+  for (const { commands } of operations) longest = Math.max(longest, commands.length)
   for (let place = 0; place < longest; place++) {
     const sameKey = new Map<Argument, Merged>()
-    for (let index = 0; index < updates.length; index++) {
-      const { commands, mergeable } = updates[index] as CommandList
+    for (let index = 0; index < operations.length; index++) {
+      const { commands, mergeable } = operations[index] as CommandList
       const command = commands[place]
       if (!mergeable || command === undefined) continue
       // All items are in the same key, so ZINCRBY commands are grouped by item.
@@ -150,44 +150,44 @@ export function merge(updates: readonly CommandList[]): Batch {
         rule.mergeable(candidate.command, command)
       ) {
         rule.add(candidate.command, command)
-        candidate.updates.push(index)
+        candidate.operations.push(index)
         continue
       }
-      const merged = { command: [...command] as Merged['command'], place, updates: [index] }
+      const merged = { command: [...command] as Merged['command'], place, operations: [index] }
       if (rule) sameKey.set(key, merged)
       all.push(merged)
     }
   }
-  updates.forEach(({ commands, mergeable }, index) => {
+  operations.forEach(({ commands, mergeable }, index) => {
     if (mergeable) return
     commands.forEach((command, place) => {
-      all.push({ command: [...command], place, updates: [index] })
+      all.push({ command: [...command], place, operations: [index] })
     })
   })
   return {
-    commands: all.map(({ command, updates: members }) =>
+    commands: all.map(({ command, operations: members }) =>
       members.length > 1 ? (rules.get(command[0])?.variadic?.(command) ?? command) : command,
     ),
-    split: (outcomes) => splitOutcomes(updates, all, withOmitted(outcomes, all.length)),
+    split: (outcomes) => splitOutcomes(operations, all, withOmitted(outcomes, all.length)),
   }
 }
 
 function splitOutcomes(
-  updates: readonly CommandList[],
+  operations: readonly CommandList[],
   all: readonly Merged[],
   outcomes: readonly Outcome[],
 ): Outcome[][] {
-  const own = updates.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
+  const own = operations.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
   all.forEach((merged, index) => {
     const outcome = outcomes[index] ?? null
     const rule = rules.get(merged.command[0])
-    merged.updates.forEach((update, part) => {
-      const target = own[update]
+    merged.operations.forEach((operation, part) => {
+      const target = own[operation]
       if (!target) return
       target[merged.place] =
-        outcome instanceof Error || !rule || merged.updates.length === 1
+        outcome instanceof Error || !rule || merged.operations.length === 1
           ? outcome
-          : rule.split(outcome, part, merged, updates)
+          : rule.split(outcome, part, merged, operations)
     })
   })
   return own

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
-import type { Update } from '../operations.ts'
+import type { Operation } from '../operations.ts'
 import { errorKind, isNotSent, notSent } from '../outcomes.ts'
 import type { NodeResult, Runner } from './runner.ts'
 
 type NodeRunner = Pick<Runner, 'nodes' | 'runOn'>
 
 /**
- * Runs a read-only update on each server that holds keys. A server that fails, or has not replied after
+ * Runs a read-only operation on each server that holds keys. A server that fails, or has not replied after
  * `timeoutMs`, has an error instead of a result.
  *
  * @throws StoreError as `Runner.run`, if the servers are not known.
  */
 export async function runOnEach<Result>(
   runner: NodeRunner,
-  update: Update<Result>,
+  operation: Operation<Result>,
   timeoutMs: number,
 ): Promise<NodeResult<Result>[]> {
   const until = performance.now() + timeoutMs
@@ -23,7 +23,7 @@ export async function runOnEach<Result>(
   const left = Math.max(1, until - performance.now())
   return await Promise.all(
     nodes.map((node) =>
-      runner.runOn(node, update, left).then(
+      runner.runOn(node, operation, left).then(
         (result) => ({ node: node.name, result }),
         (error: StoreError) => ({ node: node.name, error }),
       ),
@@ -48,7 +48,7 @@ export async function pingNodes(
   { runner, keys }: { runner: Runner; keys: Keys },
   timeoutMs: number,
 ): Promise<NodeState[]> {
-  const readKey: Update<void> = {
+  const readKey: Operation<void> = {
     commands: [['HGET', keys.login('any'), 'any']],
     readOnly: true,
     read: () => undefined,

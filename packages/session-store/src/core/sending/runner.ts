@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { UpdateTrace, updateChannel } from '../diagnostics.ts'
+import { OperationTrace, operationChannel } from '../diagnostics.ts'
 import type { StoreError } from '../errors.ts'
-import type { CommandList, Update } from '../operations.ts'
+import type { CommandList, Operation } from '../operations.ts'
 import {
   lateReply,
   notSent,
   type Outcome,
+  operationError,
   overloaded,
   readOutcomes,
-  updateError,
 } from '../outcomes.ts'
 import type { NodeSender, Sender } from './sender.ts'
 
@@ -21,42 +21,42 @@ export type NodeResult<Result> = {
   | { readonly result?: never; readonly error: StoreError }
 )
 
-/** Runs updates with a sender, and applies the deadline, the limit in flight and the table of errors. */
+/** Runs operations with a sender, and applies the deadline, the limit in flight and the table of errors. */
 export interface Runner {
   readonly sender: Sender
-  /** Updates that are waiting for replies. */
+  /** Operations that are waiting for replies. */
   readonly inFlight: number
   /**
-   * Sends the update and reads its replies.
+   * Sends the operation and reads its replies.
    *
    * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
    *   `ONETRIP_REFUSED`.
    */
-  run<Result>(update: Update<Result>): Promise<Result>
+  run<Result>(operation: Operation<Result>): Promise<Result>
   /** The servers that hold keys. @throws StoreError as `run`, if they are not known. */
   nodes(timeoutMs?: number): Promise<readonly NodeSender[]>
   /**
-   * Runs a read-only update on one server, without limit: health checks work while updates wait for it.
+   * Runs a read-only operation on one server, without limit: health checks work while operations wait for it.
    *
    * @param timeoutMs Default: the deadline.
    * @throws StoreError as `run`.
    */
-  runOn<Result>(node: NodeSender, update: Update<Result>, timeoutMs?: number): Promise<Result>
+  runOn<Result>(node: NodeSender, operation: Operation<Result>, timeoutMs?: number): Promise<Result>
   /**
-   * Starts a call that may run several updates, so that `close` waits for it. Call `end` afterwards.
+   * Starts a call that may run several operations, so that `close` waits for it. Call `end` afterwards.
    *
    * @throws StoreError `ONETRIP_NOT_SENT` if the store is closing.
    */
   begin(): void
   end(): void
-  /** Waits for calls and updates in flight, at most for the deadline, then closes the sender. */
+  /** Waits for calls and operations in flight, at most for the deadline, then closes the sender. */
   close(): Promise<void>
 }
 
 interface RunnerLimits {
-  /** Timeout of an update. After it, the update still counts as in flight until it settles. */
+  /** Timeout of an operation. After it, the operation still counts as in flight until it settles. */
   deadlineMs: number
-  /** Maximum number of updates in flight to one server; more are rejected. */
+  /** Maximum number of operations in flight to one server; more are rejected. */
   maxInFlight: number
 }
 
@@ -85,7 +85,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
     { readOnly, timeoutMs = deadlineMs, servers }: AttemptOptions,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const fail = (error: unknown) => reject(updateError(error, readOnly))
+      const fail = (error: unknown) => reject(operationError(error, readOnly))
       if (closed) return fail(notSent('the store is closed'))
       if (!servers && inFlight >= maxInFlight) return fail(overloaded(inFlight))
       const full = servers?.find((server) => inFlightTo(server) >= maxInFlight)
@@ -114,7 +114,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
     })
   }
 
-  /** Counts an update once in total, and once for each server that it uses. */
+  /** Counts an operation once in total, and once for each server that it uses. */
   function count(servers: readonly string[] | undefined, change: 1 | -1): void {
     inFlight += change
     if (!servers) return
@@ -127,18 +127,21 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
 
   const inFlightTo = (server: string): number => inFlightByServer.get(server) ?? 0
 
-  function send<Result>(update: Update<Result>, list: CommandList): Promise<Result> {
-    const { readOnly } = update
+  function send<Result>(operation: Operation<Result>, list: CommandList): Promise<Result> {
+    const { readOnly } = operation
     const servers = topology?.serversOf?.(list.commands)
-    const read = (outcomes: readonly Outcome[]) => readOutcomes(update, outcomes)
+    const read = (outcomes: readonly Outcome[]) => readOutcomes(operation, outcomes)
     return attempt(() => sender.send(list), read, { readOnly, servers })
   }
 
-  function run<Result>(update: Update<Result>): Promise<Result> {
-    if (!updateChannel.hasSubscribers) return send(update, update)
-    const { commands, mergeable = false } = update
-    const trace = new UpdateTrace(commands)
-    return updateChannel.tracePromise(() => send(update, { commands, mergeable, trace }), trace)
+  function run<Result>(operation: Operation<Result>): Promise<Result> {
+    if (!operationChannel.hasSubscribers) return send(operation, operation)
+    const { commands, mergeable = false } = operation
+    const trace = new OperationTrace(commands)
+    return operationChannel.tracePromise(
+      () => send(operation, { commands, mergeable, trace }),
+      trace,
+    )
   }
 
   async function nodes(timeoutMs = deadlineMs): Promise<readonly NodeSender[]> {
@@ -155,7 +158,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
   }
 
   function begin(): void {
-    if (closing) throw updateError(notSent('the store is closed'), true)
+    if (closing) throw operationError(notSent('the store is closed'), true)
     calls++
   }
 
@@ -163,7 +166,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
     if (--calls === 0) onIdle?.()
   }
 
-  /** Rejects updates from now on, except those of calls in flight, which may still need some. */
+  /** Rejects operations from now on, except those of calls in flight, which may still need some. */
   async function close(): Promise<void> {
     closed = calls === 0
     await beforeDeadline(untilIdle())
@@ -194,10 +197,10 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
     },
     run,
     nodes,
-    runOn: (node, update, timeoutMs) =>
+    runOn: (node, operation, timeoutMs) =>
       attempt(
-        () => node.send({ commands: update.commands }),
-        (outcomes) => readOutcomes(update, outcomes),
+        () => node.send({ commands: operation.commands }),
+        (outcomes) => readOutcomes(operation, outcomes),
         { readOnly: true, timeoutMs, servers: NO_SERVERS },
       ),
     begin,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Keys } from '../keys.ts'
-import type { Command, Update } from '../operations.ts'
+import type { Command, Operation } from '../operations.ts'
 
 /** The number of attempts in the current time window. */
 export interface Attempts {
@@ -21,7 +21,7 @@ export function countAttempts(
   keys: Keys,
   { subjects, windowSeconds }: { subjects: readonly string[]; windowSeconds: number },
   now: number,
-): Update<Attempts> {
+): Operation<Attempts> {
   const windowMs = 1000 * windowSeconds
   const window = Math.floor(now / windowMs)
   return {

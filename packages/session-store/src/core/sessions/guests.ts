@@ -6,10 +6,10 @@ import {
   type Command,
   GUEST,
   memberScores,
+  type Operation,
   type Reply,
   timeOf,
   trimViews,
-  type Update,
 } from '../operations.ts'
 import type { LoginOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
@@ -30,7 +30,7 @@ export function guestRecords(
   keys: Keys,
   id: string,
   idleBefore: number,
-): Update<GuestRecords | undefined> {
+): Operation<GuestRecords | undefined> {
   return {
     commands: [
       ['ZSCORE', keys.recent(id), id],
@@ -57,7 +57,7 @@ export function loginWith(
   input: { id: string; user: string },
   { viewed, data }: GuestRecords,
   now: number,
-): Update<number> {
+): Operation<number> {
   const { entry, seen, user, count } = login(keys, input, now).named
   const copies: Command[] = [...viewsOf(keys, input.id, viewed)]
   if (data.version > 0) copies.push(...copyCommands(keys.data(input.id), data))
@@ -91,7 +91,7 @@ return { viewed, data }`
  * Ends a guest session and returns its records at that moment; undefined if it is no longer a guest session.
  * Later writes to it are rejected or undone. Keys, all in one slot: login, recent, viewed, data.
  */
-function takeGuest(keys: Keys, id: string): Update<GuestRecords | undefined> {
+function takeGuest(keys: Keys, id: string): Operation<GuestRecords | undefined> {
   const own = [keys.login(id), keys.recent(id), keys.viewed(id), keys.data(id)]
   return {
     commands: [['EVAL', TAKE, own.length, ...own, id]],
@@ -113,7 +113,7 @@ function rewrite(
   id: string,
   { viewed, data }: GuestRecords,
   now: number,
-): Update<boolean> {
+): Operation<boolean> {
   const fields = { set: data.fields, removed: [] }
   const write = { id, mode: 'replace', fields, maxFields: Number.MAX_SAFE_INTEGER } as const
   const last = writeData(keys, write, { now, idleBefore: 0 })
@@ -124,7 +124,7 @@ function rewrite(
   }
 }
 
-const undoRewrite = (keys: Keys, id: string): Update<void> => ({
+const undoRewrite = (keys: Keys, id: string): Operation<void> => ({
   commands: [['UNLINK', keys.viewed(id)]],
   readOnly: false,
   read: () => undefined,

@@ -3,12 +3,12 @@ import { type MaybeData, withDataIf } from '../data/data.ts'
 import { repeatable, requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkLimit, checkName } from '../input.ts'
 import {
-  type NamedUpdate,
+  type NamedOperation,
+  type Operation,
   type PopularItem,
   popularItems,
   type RecordedView,
   recordView,
-  type Update,
   undoView,
   type ViewCommands,
   type ViewedItem,
@@ -24,7 +24,7 @@ export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
   const sameServer = !runner.sender.topology && keys.parts().length === 1
 
   async function recordOnce<View>(
-    recording: NamedUpdate<View | undefined, keyof ViewCommands>,
+    recording: NamedOperation<View | undefined, keyof ViewCommands>,
     input: RepeatableView,
   ): Promise<View> {
     checkKey(input.idempotencyKey)
@@ -40,9 +40,9 @@ export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
     }
   }
 
-  async function undo<Result>(update: Update<Result>): Promise<Result> {
+  async function undo<Result>(operation: Operation<Result>): Promise<Result> {
     try {
-      return await run(update)
+      return await run(operation)
     } catch (cause) {
       const message =
         'the session has ended, and undoing its view failed: the item may still be counted'
@@ -83,13 +83,13 @@ export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
     ): Promise<MaybeData<RecordedView, Asked>> {
       const id = tokens.verify(token)
       checkName('item', item)
-      const update = withDataIf(options, recordView(keys, { id, item }, now()), keys, id)
+      const operation = withDataIf(options, recordView(keys, { id, item }, now()), keys, id)
       const idempotencyKey = options?.idempotencyKey
       runner.begin()
       try {
         if (idempotencyKey !== undefined)
-          return await recordOnce(update, { id, item, idempotencyKey })
-        const view = await run(update)
+          return await recordOnce(operation, { id, item, idempotencyKey })
+        const view = await run(operation)
         if (view === undefined) await undo(undoView(keys, { id, item }))
         return requireSession(view)
       } finally {

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Keys } from '../keys.ts'
 import {
   type Command,
-  type NamedUpdate,
-  namedUpdate,
+  type NamedOperation,
+  namedOperation,
+  type Operation,
   type Reply,
-  type Update,
   type ViewCommands,
 } from '../operations.ts'
 import type { Runner } from '../sending/runner.ts'
@@ -86,7 +86,7 @@ interface ViewOnce<View> {
  * count is never undone. On a cluster, item counts and logins are on different nodes. There, the count of a session
  * that is gone must be undone (`undoViewOnce`), which is not possible if another call may rely on it.
  *
- * Keys: those of the update, and the marker of this view, in the slot of the item's count.
+ * Keys: those of the operation, and the marker of this view, in the slot of the item's count.
  */
 export function recordViewOnce<View>(
   keys: Keys,
@@ -94,13 +94,13 @@ export function recordViewOnce<View>(
   {
     view,
     sameServer,
-  }: { view: NamedUpdate<View | undefined, keyof ViewCommands>; sameServer: boolean },
-): Update<ViewOnce<View>> {
+  }: { view: NamedOperation<View | undefined, keyof ViewCommands>; sameServer: boolean },
+): Operation<ViewOnce<View>> {
   const { id, item } = input
   const counts = [keys.popular(item), markerOf(keys, input)] as const
   if (!sameServer) {
     const count = ['EVAL', COUNT_ONCE, 2, ...counts, item, KEY_LIFETIME_SECONDS] as const
-    return namedUpdate(
+    return namedOperation(
       { ...view.named, count },
       (replies) => {
         const [count = null, isOwn] = replies.count as readonly Reply[]
@@ -114,7 +114,7 @@ export function recordViewOnce<View>(
   }
   const { count: _, user: __, ...others } = view.named
   const args = [item, KEY_LIFETIME_SECONDS, id]
-  return namedUpdate(
+  return namedOperation(
     { ...others, counted: ['EVAL', COUNT_IN_SESSION, 3, ...counts, keys.login(id), ...args] },
     ({ counted, ...replies }) => {
       const [user = null, count = null] = counted as readonly Reply[]
@@ -138,7 +138,7 @@ export function undoViewOnce(
   keys: Keys,
   view: RepeatableView,
   countedBy: CountedBy,
-): Update<boolean> {
+): Operation<boolean> {
   const { id, item } = view
   const commands: Command[] = [['DEL', keys.viewed(id)]]
   if (countedBy === 'this call') {

@@ -2,7 +2,7 @@ import { multiStep, type StoreContext } from '../context.ts'
 import { decodeReadable, readStored } from '../data/data.ts'
 import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
-import { type Command, memberScores, type Reply, timeOf, type Update } from '../operations.ts'
+import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operations.ts'
 import { totalEnded, userSessionLists } from './user-session-lists.ts'
 import { endSessions, forgetSessions } from './user-sessions.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from './walk.ts'
@@ -66,7 +66,11 @@ const COMMANDS_PER_SESSION = 5
  * Reads these sessions; skips sessions that have ended or belong to another user. Keys: sessions of the user,
  * recent, viewed, data, login.
  */
-function contentsOf(keys: Keys, user: string, ids: readonly string[]): Update<ExportedSession[]> {
+function contentsOf(
+  keys: Keys,
+  user: string,
+  ids: readonly string[],
+): Operation<ExportedSession[]> {
   return {
     commands: ids.flatMap((id): Command[] => [
       ['ZSCORE', keys.sessions(user), id],

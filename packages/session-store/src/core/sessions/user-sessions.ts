@@ -2,13 +2,13 @@ import { type Keys, recordsOf } from '../keys.ts'
 import {
   type Command,
   memberScores,
-  type NamedUpdate,
-  namedUpdate,
+  type NamedOperation,
+  namedOperation,
+  type Operation,
   type Reply,
   type Session,
   scoreOf,
   timeOf,
-  type Update,
   userOf,
 } from '../operations.ts'
 
@@ -26,10 +26,10 @@ export function login(
   keys: Keys,
   input: { id: string; user: string },
   now: number,
-): NamedUpdate<number, 'entry' | 'seen' | 'user' | 'count'> {
+): NamedOperation<number, 'entry' | 'seen' | 'user' | 'count'> {
   const { id, user } = input
   const list = keys.sessions(user)
-  return namedUpdate(
+  return namedOperation(
     {
       entry: ['ZADD', list, scoreOf(now), id],
       seen: ['ZADD', keys.recent(id), scoreOf(now), id],
@@ -49,7 +49,7 @@ const COMMANDS_PER_SESSION = 5
  *
  * Keys of each: login, recent, viewed, data.
  */
-export function endSessions(keys: Keys, ids: readonly string[]): Update<(string | undefined)[]> {
+export function endSessions(keys: Keys, ids: readonly string[]): Operation<(string | undefined)[]> {
   return {
     commands: ids.flatMap((id): Command[] => [
       ['HGET', keys.login(id), id],
@@ -67,7 +67,7 @@ export function endSessions(keys: Keys, ids: readonly string[]): Update<(string 
 }
 
 /** Removes sessions from a user's list. Keys: sessions of the user. */
-export function forgetSessions(keys: Keys, user: string, ids: readonly string[]): Update<void> {
+export function forgetSessions(keys: Keys, user: string, ids: readonly string[]): Operation<void> {
   return {
     commands: [['ZREM', keys.sessions(user), ...ids]],
     readOnly: false,
@@ -86,7 +86,7 @@ export interface Entry {
 export const inListOrder = (a: Entry, b: Entry): number =>
   b.score - a.score || (a.id < b.id ? 1 : -1)
 
-const entries = (command: Command): Update<Entry[]> => ({
+const entries = (command: Command): Operation<Entry[]> => ({
   commands: [command],
   readOnly: true,
   read: ([reply]) => memberScores(reply).map(([id, score]) => ({ id, score })),
@@ -100,18 +100,18 @@ export function newestEntries(
   keys: Keys,
   user: string,
   { from, count }: { from: number | undefined; count: number },
-): Update<Entry[]> {
+): Operation<Entry[]> {
   const range = [from ?? '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, count, 'WITHSCORES'] as const
   return entries(['ZRANGE', keys.sessions(user), ...range])
 }
 
 /** At most `count` entries of a user's list, earliest login first. Keys: sessions of the user. */
-export function oldestEntries(keys: Keys, user: string, count: number): Update<Entry[]> {
+export function oldestEntries(keys: Keys, user: string, count: number): Operation<Entry[]> {
   return entries(['ZRANGE', keys.sessions(user), 0, count - 1, 'WITHSCORES'])
 }
 
 /** The user of each session, and when it was last seen. Keys of each part: recent, login. */
-export function statesOf(keys: Keys, ids: readonly string[]): Update<(Session | undefined)[]> {
+export function statesOf(keys: Keys, ids: readonly string[]): Operation<(Session | undefined)[]> {
   const groups = [...Map.groupBy(ids, (id) => keys.login(id))]
   return {
     commands: groups.flatMap(([login, members]): Command[] => [

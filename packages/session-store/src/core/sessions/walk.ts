@@ -1,4 +1,4 @@
-import type { Update } from '../operations.ts'
+import type { Operation } from '../operations.ts'
 
 /** One step of a walk over a hash or sorted set. A walk may return an entry twice. */
 interface WalkStep {
@@ -22,7 +22,7 @@ export function walk(
   command: 'HSCAN' | 'ZSCAN',
   key: string,
   { cursor = '0', count, match }: WalkOptions,
-): Update<WalkStep> {
+): Operation<WalkStep> {
   const matching = match === undefined ? [] : ['MATCH', match]
   return {
     commands: [[command, key, cursor, ...matching, 'COUNT', count]],

@@ -3,9 +3,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import {
   type Command,
   createSessionStore,
+  type Operation,
   type StrategyName,
   strategyNames,
-  type Update,
 } from '../src/core/index.ts'
 import { idOf } from './retention-fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
@@ -27,7 +27,7 @@ async function storeBy(strategy: StrategyName) {
   return store
 }
 
-const replies = (...commands: Command[]): Update<unknown> => ({
+const replies = (...commands: Command[]): Operation<unknown> => ({
   commands,
   readOnly: false,
   read: (all) => all,
@@ -63,8 +63,12 @@ test('commands that are unsafe on a shared connection are rejected before anythi
   ).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
   await expect(store.run(replies())).rejects.toMatchObject({ code: 'ONETRIP_INVALID_INPUT' })
   for (const wrong of [[[]], [['SET', 'a', Number.NaN]], [['SET', null]], 'PING']) {
-    const update = { commands: wrong, readOnly: false, read: () => 0 } as unknown as Update<number>
-    await expect(store.run(update)).rejects.toMatchObject({ code: 'ONETRIP_WRONG_TYPE' })
+    const operation = {
+      commands: wrong,
+      readOnly: false,
+      read: () => 0,
+    } as unknown as Operation<number>
+    await expect(store.run(operation)).rejects.toMatchObject({ code: 'ONETRIP_WRONG_TYPE' })
   }
   expect(await server.redis.exists('a')).toBe(0)
 })
@@ -84,7 +88,7 @@ test('a failed script reports that it may have written', async () => {
   await expect(store.run(readOnly)).rejects.toMatchObject({ mayHaveWritten: false })
 })
 
-test('an update with the name of an object property does no harm', async () => {
+test('an operation with the name of an object property does no harm', async () => {
   const store = await storeBy('batch')
   const { token } = await store.login('ada')
   const odd = { ...replies(['constructor', 'key']), mergeable: true }
@@ -96,7 +100,7 @@ test('an update with the name of an object property does no harm', async () => {
   expect(view).toMatchObject({ value: { views: 1 } })
 })
 
-test('a logout and an update of the same session in one batch leave all of the session or nothing', async () => {
+test('a logout and an operation of the same session in one batch leave all of the session or nothing', async () => {
   const store = await storeBy('batch')
   const token = issueToken(store)
   const id = idOf(token)
