@@ -45,6 +45,7 @@ export async function startSoakStack(
   const [port = 0] = await freePorts(1)
   const api = await startApi({
     variant: 'batch',
+    application: 'demo', // the traffic also counts viewers
     host: HOST,
     port,
     redis: redis.target,
