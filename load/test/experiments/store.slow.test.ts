@@ -1,6 +1,7 @@
 import { strategyNames } from '@onetrip/session-store'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import { comparedNames } from '../../src/experiments/store/calls.ts'
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
@@ -15,7 +16,7 @@ test('measures all strategies over several links, and shows the source articles'
     /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(articles: 3\.84\)\.$/m,
   )
   expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
-  expect(result.samples).toHaveLength(3 * strategyNames.length)
+  expect(result.samples).toHaveLength(3 * (strategyNames.length + comparedNames.length))
   for (const { case: one, values } of result.samples) {
     // A call takes at least a round trip of its link; timers may fire early.
     const least = { loopback: 0, switch: 0.1, '20ms@1Gb/s': 19 }[String(one.link)]
