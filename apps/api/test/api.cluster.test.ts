@@ -210,7 +210,9 @@ test('the user of users.acl has the permissions for a slot migration, with every
     const store = createSessionStore({
       sender: clusterSender({ nodes: nodes(), username: 'api', password, strategy }),
       keys,
-      ...{ tokens: { secrets: [secret] }, janitor: 'elsewhere', deadlineMs: 30_000 },
+      tokens: { secrets: [secret] },
+      janitor: 'elsewhere',
+      deadlineMs: 30_000,
     })
     onTestFinished(() => store.close())
     await store.ready()

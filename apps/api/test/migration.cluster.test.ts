@@ -27,11 +27,9 @@ test.each(['batch', 'naive'])(
       REDIS_URL: `unix://${old.socket}`,
       STRATEGY,
       REDIS_INFO_INTERVAL_SECONDS: '1',
-      ...{
-        REDIS_MIGRATE_TO: `redis+cluster://${nodes().join()}`,
-        REDIS_MIGRATE_HOME: 'target',
-        JANITOR_INTERVAL_SECONDS: '0',
-      },
+      REDIS_MIGRATE_TO: `redis+cluster://${nodes().join()}`,
+      REDIS_MIGRATE_HOME: 'target',
+      JANITOR_INTERVAL_SECONDS: '0',
     })
     const get = async (path: string) => (await fetch(`${url}${path}`)).json()
     const metrics = async () => parseMetrics(await (await fetch(`${url}/metrics`)).text())

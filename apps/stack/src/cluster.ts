@@ -119,7 +119,10 @@ async function startNode(
       ...(build && { build }),
       ...(socket && { socket }),
       name: `the Redis node ${address}`,
-      ...{ port, busPort, secrets, directory: join(directory, String(index + 1)) },
+      port,
+      busPort,
+      secrets,
+      directory: join(directory, String(index + 1)),
       ...(config && { config }),
       ...(signal && { signal }),
     })
@@ -132,7 +135,12 @@ async function startNode(
   })
   admin.on('error', () => {}) // while the node is down
   return {
-    ...{ index, address, host: HOST, port, busPort, admin },
+    index,
+    address,
+    host: HOST,
+    port,
+    busPort,
+    admin,
     get program() {
       return program
     },

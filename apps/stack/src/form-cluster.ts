@@ -17,7 +17,10 @@ async function form(env: NodeJS.ProcessEnv): Promise<void> {
   const password = file && (await readFile(file, 'utf8')).trim()
   const members = hosts.split(',').map((host) => {
     const admin = new Redis({
-      ...{ host, port: DEFAULT_PORT, retryStrategy: () => 500, maxRetriesPerRequest: 60 },
+      host,
+      port: DEFAULT_PORT,
+      retryStrategy: () => 500,
+      maxRetriesPerRequest: 60,
       ...(username && { username }),
       ...(password && { password }),
     })

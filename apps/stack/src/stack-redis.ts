@@ -163,8 +163,12 @@ async function ownCluster(
   const { directory } = wanted
   const { build, secrets } = builtOrInstalled(wanted)
   const cluster = await startCluster({
-    ...{ build: wanted.build, ports: portsFrom(wanted.port) },
-    ...{ directory, secrets, signal, onStep },
+    build: wanted.build,
+    ports: portsFrom(wanted.port),
+    directory,
+    secrets,
+    signal,
+    onStep,
   })
   const { nodes, primaries } = cluster
   const stop = () => cluster.stop(REDIS_GRACE_MS)
@@ -178,9 +182,14 @@ async function ownCluster(
     return {
       target: { cluster: nodes.map(({ address }) => address), ...user },
       record: {
-        ...{ url: monitored[0] ?? '', transport: 'tcp', build, pid: null, socket: null },
+        url: monitored[0] ?? '',
+        transport: 'tcp',
+        build,
+        pid: null,
+        socket: null,
         nodes: nodes.map(({ program: { pid } }, index) => ({
-          ...{ url: monitored[index] ?? '', pid },
+          url: monitored[index] ?? '',
+          pid,
           replicaOf: primaries[index] ?? null,
         })),
       },

@@ -68,7 +68,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     if (wantedDemo) {
       demoSocket = await socketIn(wantedDemo.run, 'demo.sock')
       demo = await startDemo({
-        ...{ socket: demoSocket.path, redis: target, signal },
+        socket: demoSocket.path,
+        redis: target,
+        signal,
         monitorUrls: (record.nodes ?? [record]).map(({ url }) => url),
         onLine: (line) => onApiLine?.('demo', line),
       })

@@ -53,7 +53,11 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   return await step('Starting Redis and the APIs', (onStep) =>
     startStack({
       application: 'demo',
-      ...{ redis, host, sessionSecret, signal, onStep },
+      redis,
+      host,
+      sessionSecret,
+      signal,
+      onStep,
       ...(settings.race && { demo: { run: place.run } }),
       apis: [
         { variant: 'batch', port },

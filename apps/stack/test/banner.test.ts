@@ -40,7 +40,9 @@ test('shows all addresses and the Redis build', () => {
 test('lists the nodes of a cluster, each primary with its replicas', () => {
   const { build, port, secrets, directory } = defaultSettings.redis as OwnRedis
   const node = (port: number, replicaOf: string | null) => ({
-    ...{ url: `redis://operator:secret@127.0.0.1:${port}`, pid: port, replicaOf },
+    url: `redis://operator:secret@127.0.0.1:${port}`,
+    pid: port,
+    replicaOf,
   })
   const text = printed({ redis: { kind: 'cluster', build, port, secrets, directory } }, facts, [
     node(7000, '127.0.0.1:7003'),

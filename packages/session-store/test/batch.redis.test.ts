@@ -171,7 +171,9 @@ test.each(['sequential', 'pipeline', 'batch'] as const)(
   async (strategy) => {
     const dying = await dyingServer(':0\r\n:0\r\n')
     const store = createSessionStore({
-      ...{ url: dying.url, tokens, strategy },
+      url: dying.url,
+      tokens,
+      strategy,
       deadlineMs: 20_000,
       janitor: 'elsewhere',
     })

@@ -86,7 +86,9 @@ test('a connection that does not reply is reopened, but not after the store has 
   const storeOf = (client: typeof open) =>
     createSessionStore({
       sender: nodeRedisSender(client, { stalledAfterMs: 500 }),
-      ...{ tokens, janitor: 'elsewhere', deadlineMs: 50 },
+      tokens,
+      janitor: 'elsewhere',
+      deadlineMs: 50,
     })
   const stores = [open, closed].map(storeOf)
   onTestFinished(() => stores[0]?.close())

@@ -28,7 +28,9 @@ test('popular items of all partitions match a plain model', async () => {
       const store = createSessionStore({
         url: `unix://${server.socket}`,
         keys: partitionedKeys(partitions),
-        ...{ tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
+        tokens,
+        janitor: 'elsewhere',
+        deadlineMs: 20_000,
       })
       try {
         await store.ready()

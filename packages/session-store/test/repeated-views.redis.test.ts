@@ -109,7 +109,8 @@ describe.each(layouts)('%s: the session of a repeated view has ended', (layout, 
     await patient.logout(token)
     redis.program.signal('SIGSTOP')
     await expect(view(store, token)).rejects.toMatchObject({
-      ...{ code: 'ONETRIP_OUTCOME_UNKNOWN', retrySafe: true },
+      code: 'ONETRIP_OUTCOME_UNKNOWN',
+      retrySafe: true,
     })
     redis.program.signal('SIGCONT')
     await expect.poll(() => admin.exists(keys.viewed(idOf(token)))).toBe(1) // it was executed

@@ -63,7 +63,10 @@ export async function storeOn(
   const tokens = { secrets, clock: () => clock.ms }
   const url = `unix://${socket}`
   const store = createSessionStore({
-    ...{ url, tokens, janitor: 'elsewhere', deadlineMs: 20_000 },
+    url,
+    tokens,
+    janitor: 'elsewhere',
+    deadlineMs: 20_000,
     ...options,
   })
   onTestFinished(() => store.close())

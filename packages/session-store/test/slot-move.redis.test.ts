@@ -144,7 +144,9 @@ describe.each(strategies)('%s', (strategy) => {
     const refused = expect.objectContaining({
       code: 'ONETRIP_REFUSED',
       message: expect.stringContaining('TRYAGAIN'),
-      ...{ statusCode: 503, mayHaveWritten: false, retrySafe: true },
+      statusCode: 503,
+      mayHaveWritten: false,
+      retrySafe: true,
     })
     expect(results).toEqual(results.map(() => refused))
     expect(await errorsOf('TRYAGAIN')).toBe(results.length) // no retries
@@ -202,7 +204,8 @@ describe.each(strategies)('%s', (strategy) => {
     await expect(store.patch(token, { cart: [] })).rejects.toMatchObject({
       code: 'ONETRIP_REFUSED',
       message: expect.stringContaining('CLUSTERDOWN'),
-      ...{ mayHaveWritten: false, retrySafe: true },
+      mayHaveWritten: false,
+      retrySafe: true,
     })
   })
 
@@ -219,7 +222,8 @@ describe.each(strategies)('%s', (strategy) => {
     await expect(store.run(operation([['SET', key, 1]]))).rejects.toMatchObject({
       code: 'ONETRIP_REFUSED',
       message: expect.stringContaining('MOVED'),
-      ...{ mayHaveWritten: false, retrySafe: true },
+      mayHaveWritten: false,
+      retrySafe: true,
     })
   })
 

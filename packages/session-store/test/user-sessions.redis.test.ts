@@ -107,7 +107,9 @@ describe.each([
         },
         close: async () => {},
       },
-      ...{ keys, janitor: 'elsewhere', tokens: { secrets, clock: () => now } },
+      keys,
+      janitor: 'elsewhere',
+      tokens: { secrets, clock: () => now },
     })
     onTestFinished(() => failingStore.close())
     const left = async () => {

@@ -42,7 +42,8 @@ function parseNode(line: string): SeenNode {
   // 127.0.0.1:6390@16390,host-name; an IPv6 address contains colons.
   const [, host = '', port] = /^(.*):(\d+)(?:@|$)/.exec(address) ?? []
   return {
-    ...{ id, host },
+    id,
+    host,
     port: Number(port),
     flags: flags.split(','),
     primary: primary === '-' ? null : (primary ?? null),

@@ -121,8 +121,10 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
   if (url) {
     redisAddress(url)
     const aboutOwn = {
-      ...{ ...aboutBuild, redisPort: '--redis-port' },
-      ...{ transport: '--transport', cluster: '--cluster' },
+      ...aboutBuild,
+      redisPort: '--redis-port',
+      transport: '--transport',
+      cluster: '--cluster',
     }
     refuse(aboutOwn, `REDIS_URL (${hideCredentials(url)}) selects a running Redis`)
   }
@@ -145,7 +147,9 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
   const directory = join(data, cluster ? `cluster-${program}` : program)
   const own = { build: redisBuild, port: redisPort, secrets, directory }
   return {
-    ...{ host, port, naivePort },
+    host,
+    port,
+    naivePort,
     race: race === 'on' && command.opts<Flags>().race,
     installed: installed || null,
     redis: url

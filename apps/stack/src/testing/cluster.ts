@@ -23,7 +23,10 @@ export async function testCluster(options: TestClusterOptions = {}): Promise<Tes
   const { nodes: primaries = 3, replicas = 0, config } = options
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-cluster-'))
   const { stop, ...cluster } = await startCluster({
-    ...{ primaries, replicas, directory, sockets: directory },
+    primaries,
+    replicas,
+    directory,
+    sockets: directory,
     config: { 'cluster-node-timeout': '2000', ...config },
   })
   return {

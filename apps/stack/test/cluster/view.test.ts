@@ -11,7 +11,12 @@ d4 :0@0 handshake - 0 0 0 disconnected
 test('parses the view of a node', () => {
   const { self, nodes } = parseView(reply)
   expect(self).toEqual({
-    ...{ id: 'a1', host: '127.0.0.1', port: 7001, epoch: 1, connected: true, primary: null },
+    id: 'a1',
+    host: '127.0.0.1',
+    port: 7001,
+    epoch: 1,
+    connected: true,
+    primary: null,
     flags: ['myself', 'master'],
     slots: [
       [0, 99],
@@ -19,7 +24,11 @@ test('parses the view of a node', () => {
     ],
   })
   expect(nodes.get('b2')).toMatchObject({
-    ...{ host: '172.18.0.3', port: 6379, primary: 'a1', connected: false, slots: [] },
+    host: '172.18.0.3',
+    port: 6379,
+    primary: 'a1',
+    connected: false,
+    slots: [],
     flags: ['slave', 'fail'],
   })
   expect(nodes.get('c3')).toMatchObject({ host: '::1', port: 7003 })

@@ -73,7 +73,10 @@ describe('autocannon', () => {
       response.end()
     })
     await saturateByAutocannon({
-      ...{ ...common, url, seconds: 60, signal: enough.signal },
+      ...common,
+      url,
+      seconds: 60,
+      signal: enough.signal,
       onSample(sample) {
         samples.push(sample)
         resolve()

@@ -33,7 +33,8 @@ export async function refused(
   const program = await runStart({
     state: state ?? (await temporaryFolder()),
     args: [...portOptions(ports ?? (await freePorts(3)), env), ...options],
-    ...{ until, env },
+    until,
+    env,
   })
   expect(await program.exited).toEqual({ code: 1, signal: null })
   return program.output

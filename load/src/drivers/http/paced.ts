@@ -52,15 +52,13 @@ export async function runPaced(
     ...run.errors,
   }
   return {
-    ...{
-      due,
-      ok,
-      errors,
-      percentile,
-      late,
-      cost,
-      latencies: run.latencies,
-    },
+    due,
+    ok,
+    errors,
+    percentile,
+    late,
+    cost,
+    latencies: run.latencies,
     max: ok > 0 ? latencies.maxValue / 1_000 : null,
     doubts: isLate(late, percentile('p99')) ? [...cost.doubts, 'late'] : cost.doubts,
   }
