@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { SessionStore } from '../src/core/index.ts'
-import type { Operation } from '../src/core/operations.ts'
+import type { Operation } from '../src/core/operation.ts'
 import {
   type GuestRecords,
   guestRecords,

@@ -2,13 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { endWithTombstone, writeData } from '../src/core/data/data.ts'
 import type { Keys } from '../src/core/index.ts'
-import {
-  type Operation,
-  type Reply,
-  recordView,
-  touchSession,
-  undoView,
-} from '../src/core/operations.ts'
+import type { Operation, Reply } from '../src/core/operation.ts'
 import { removeOrphans } from '../src/core/retention/orphans.ts'
 import {
   chooseEvictions,
@@ -16,8 +10,10 @@ import {
   forgetEnded,
   oldestSessions,
 } from '../src/core/retention/retention.ts'
+import { forgetSessions } from '../src/core/sessions/list-operations.ts'
 import { recordViewOnce, undoViewOnce } from '../src/core/sessions/repeated-views.ts'
-import { endSessions, forgetSessions, login } from '../src/core/sessions/user-sessions.ts'
+import { endSessions, login, touchSession } from '../src/core/sessions/session-operations.ts'
+import { recordView, undoView } from '../src/core/sessions/view-operations.ts'
 import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { Command, Operation, Reply } from '../src/core/operations.ts'
+import type { Command, Operation, Reply } from '../src/core/operation.ts'
 
 /** All orders in which the steps of two callers can happen; each caller's own order is kept. */
 export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { articleKeys as keys } from '../src/core/keys.ts'
-import { type Command, type CommandList, checkToken, recordView } from '../src/core/operations.ts'
+import type { Command, CommandList } from '../src/core/operation.ts'
 import { merge } from '../src/core/sending/merge.ts'
-import { endSessions } from '../src/core/sessions/user-sessions.ts'
+import { checkToken, endSessions } from '../src/core/sessions/session-operations.ts'
+import { recordView } from '../src/core/sessions/view-operations.ts'
 
 const view = (id: string, item: string, seconds: number) =>
   recordView(keys, { id, item }, 1000 * seconds)

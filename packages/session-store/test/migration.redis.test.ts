@@ -1,7 +1,7 @@
 import { dumpOf } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import type { Operation, Reply } from '../src/core/operations.ts'
+import type { Operation, Reply } from '../src/core/operation.ts'
 import {
   bridgeStores,
   finishMigration,

@@ -2,19 +2,17 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { endWithTombstone, withData, writeData } from '../src/core/data/data.ts'
 import { articleKeys as keys } from '../src/core/keys.ts'
-import {
-  type Command,
-  checkToken,
-  type Operation,
-  type Reply,
-  recordView,
-  touchSession,
-  undoView,
-  updateToken,
-} from '../src/core/operations.ts'
+import type { Command, Operation, Reply } from '../src/core/operation.ts'
 import type { Outcome } from '../src/core/outcomes.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
-import { endSessions, forgetSessions, login } from '../src/core/sessions/user-sessions.ts'
+import { forgetSessions } from '../src/core/sessions/list-operations.ts'
+import {
+  checkToken,
+  endSessions,
+  login,
+  touchSession,
+} from '../src/core/sessions/session-operations.ts'
+import { recordView, undoView, updateToken } from '../src/core/sessions/view-operations.ts'
 import { interleavings } from './interleavings.ts'
 
 const id = 'a-session'

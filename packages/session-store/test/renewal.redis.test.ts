@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys } from '../src/core/index.ts'
-import { checkToken, updateToken, usersOf } from '../src/core/operations.ts'
 import { removeOrphans, unseenOf } from '../src/core/retention/orphans.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
-import { endSessions, login } from '../src/core/sessions/user-sessions.ts'
+import { checkToken, endSessions, login, usersOf } from '../src/core/sessions/session-operations.ts'
+import { updateToken } from '../src/core/sessions/view-operations.ts'
 import { type Caller, interleavings, Running } from './interleavings.ts'
 import { retentionServer } from './retention-fixture.ts'
 

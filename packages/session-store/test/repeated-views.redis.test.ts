@@ -11,9 +11,10 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/core/index.ts'
-import { type CommandList, recordView } from '../src/core/operations.ts'
+import type { CommandList } from '../src/core/operation.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
 import { recordViewOnce } from '../src/core/sessions/repeated-views.ts'
+import { recordView } from '../src/core/sessions/view-operations.ts'
 import { idOf, layouts } from './retention-fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

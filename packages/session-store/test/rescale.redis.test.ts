@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { recordView, undoView } from '../src/core/operations.ts'
 import { halveCounts } from '../src/core/retention/item-counts.ts'
+import { recordView, undoView } from '../src/core/sessions/view-operations.ts'
 import { Clock, layouts, logIn, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

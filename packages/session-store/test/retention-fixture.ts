@@ -9,7 +9,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/core/index.ts'
-import type { Operation, Reply } from '../src/core/operations.ts'
+import type { Operation, Reply } from '../src/core/operation.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
 
 export const layouts = Object.entries({

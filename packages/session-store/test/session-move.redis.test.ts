@@ -1,16 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { commandStats, parseInfo, type SessionStore, StoreError } from '../src/core/index.ts'
-import {
-  type Command,
-  type Operation,
-  type Reply,
-  recordView,
-  undoView,
-} from '../src/core/operations.ts'
+import type { Command, Operation, Reply } from '../src/core/operation.ts'
 import type { Outcome } from '../src/core/outcomes.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
-import { endSessions } from '../src/core/sessions/user-sessions.ts'
+import { endSessions } from '../src/core/sessions/session-operations.ts'
+import { recordView, undoView } from '../src/core/sessions/view-operations.ts'
 import { bridgeStores, finishMigration, migrate } from '../src/migration/index.ts'
 import {
   forgetMoving,

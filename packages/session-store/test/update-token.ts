@@ -1,6 +1,6 @@
 import { contextOf } from '../src/core/context.ts'
 import type { SessionStore } from '../src/core/index.ts'
-import { updateToken } from '../src/core/operations.ts'
+import { updateToken } from '../src/core/sessions/view-operations.ts'
 
 /** A token without a session. */
 export const issueToken = (store: SessionStore): string => contextOf(store).tokens.issue()

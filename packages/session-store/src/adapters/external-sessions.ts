@@ -5,7 +5,7 @@ import { MAX_TOMBSTONE_SECONDS, sessionData } from '../core/data/session-data.ts
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkNumber, checkString } from '../core/input.ts'
 import { EXTERNAL, type Keys } from '../core/keys.ts'
-import { type Command, type Operation, timeOf } from '../core/operations.ts'
+import { type Command, type Operation, timeOf } from '../core/operation.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../core/sessions/walk.ts'
 import type { SessionStore } from '../core/store.ts'
 

@@ -1,7 +1,7 @@
 import '../core/node-version.ts'
 import { errorMonitor } from 'node:events'
 import { publishRoundTrip } from '../core/diagnostics.ts'
-import type { Command, Reply } from '../core/operations.ts'
+import type { Command, Reply } from '../core/operation.ts'
 import { notSent, type Outcome } from '../core/outcomes.ts'
 import type { Sender } from '../core/sending/sender.ts'
 

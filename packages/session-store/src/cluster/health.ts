@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
-import type { Reply } from '../core/operations.ts'
+import type { Reply } from '../core/operation.ts'
 
 /** How often the nodes are asked what they say of each other, also without traffic. */
 const CHECK_EVERY_MS = 5_000

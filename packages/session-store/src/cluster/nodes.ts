@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import type { Command, Reply } from '../core/operations.ts'
+import type { Command, Reply } from '../core/operation.ts'
 import { isRefusal, notSent, type Outcome } from '../core/outcomes.ts'
 import { isFailed, nodeName } from './health.ts'
 import { placesToResend, redirected } from './redirections.ts'

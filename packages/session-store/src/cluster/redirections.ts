@@ -1,5 +1,5 @@
 import type { Cluster, Command as IoredisCommand } from 'ioredis'
-import type { Command, Reply } from '../core/operations.ts'
+import type { Command, Reply } from '../core/operation.ts'
 import { errorKind, isRead, isRefusal, isRefusedByCluster, type Outcome } from '../core/outcomes.ts'
 import { slotOf } from './slots.ts'
 

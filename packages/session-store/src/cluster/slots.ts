@@ -1,6 +1,6 @@
 import calculateSlot from 'cluster-key-slot'
 import type { Keys } from '../core/keys.ts'
-import { type Command, keysOf } from '../core/operations.ts'
+import { type Command, keysOf } from '../core/operation.ts'
 
 export const SLOTS = 16_384
 

@@ -24,16 +24,7 @@ export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './erro
 export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 export type { StoreInfo } from './operating.ts'
-export {
-  type Command,
-  type Operation,
-  type PopularItem,
-  type RecordedView,
-  type Reply,
-  type Session,
-  updateToken,
-  type ViewedItem,
-} from './operations.ts'
+export type { Command, Operation, Reply } from './operation.ts'
 export type { Outcome } from './outcomes.ts'
 export type { Janitor } from './retention/janitor.ts'
 export type { JanitorOptions } from './retention/janitor-options.ts'
@@ -45,7 +36,10 @@ export type { Attempts } from './sessions/attempts.ts'
 export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
 export type { NewSession, RecentSession } from './sessions/logins.ts'
 export type { UserSession, UserSessionPage } from './sessions/own-sessions.ts'
+export type { Session } from './sessions/session-operations.ts'
 export type { UserExport } from './sessions/user-records.ts'
+export type { PopularItem, RecordedView, ViewedItem } from './sessions/view-operations.ts'
+export { updateToken } from './sessions/view-operations.ts'
 export type { SessionStore } from './store.ts'
 export { createSessionStore } from './store.ts'
 export type { LoginOptions, SessionStoreOptions, ViewOptions } from './store-options.ts'

@@ -1,5 +1,5 @@
 import { StoreError } from './errors.ts'
-import type { Command, Operation } from './operations.ts'
+import type { Command, Operation } from './operation.ts'
 import { outOfRange, type Range } from './range.ts'
 
 /** The longest user or item, in characters (Unicode code points). */

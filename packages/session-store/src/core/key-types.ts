@@ -1,6 +1,6 @@
 import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
-import type { Command, Operation } from './operations.ts'
+import type { Command, Operation } from './operation.ts'
 import type { Runner } from './sending/runner.ts'
 
 const NO_KEY = 'none'

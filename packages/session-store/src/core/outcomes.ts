@@ -1,6 +1,6 @@
 import { publishError } from './diagnostics.ts'
 import { StoreError } from './errors.ts'
-import type { Command, Operation, Reply } from './operations.ts'
+import type { Command, Operation, Reply } from './operation.ts'
 
 /** The result of one command: Redis's reply, or an error. */
 export type Outcome = Reply | Error

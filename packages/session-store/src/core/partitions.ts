@@ -1,7 +1,7 @@
 import { publishWarning } from './diagnostics.ts'
 import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
-import type { Command, Operation } from './operations.ts'
+import type { Command, Operation } from './operation.ts'
 import type { Runner } from './sending/runner.ts'
 
 /** Field of `janitorTasks`: the number of partitions of the first start. */

@@ -3,8 +3,8 @@ import { dataFunctions } from './data/session-data.ts'
 import { operatingFunctions } from './operating.ts'
 import { loginFunctions } from './sessions/logins.ts'
 import { ownSessionFunctions } from './sessions/own-sessions.ts'
-import { viewFunctions } from './sessions/record-view.ts'
 import { userRecords } from './sessions/user-records.ts'
+import { viewFunctions } from './sessions/views.ts'
 import type { SessionStoreOptions } from './store-options.ts'
 
 /**

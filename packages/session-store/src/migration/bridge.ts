@@ -1,16 +1,15 @@
 import { contextOf } from '../core/context.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkObject, checkString } from '../core/input.ts'
-import { usersOf } from '../core/operations.ts'
 import type { Runner } from '../core/sending/runner.ts'
 import { copyMarker } from '../core/sessions/repeated-views.ts'
+import { statesOf, usersOf } from '../core/sessions/session-operations.ts'
 import {
   type Range,
   rangeOf,
   totalEnded,
   userSessionLists,
 } from '../core/sessions/user-session-lists.ts'
-import { statesOf } from '../core/sessions/user-sessions.ts'
 import type { SessionStore } from '../core/store.ts'
 import { BoundedCache } from '../core/tokens/bounded-cache.ts'
 import { mergePages } from './merge-pages.ts'

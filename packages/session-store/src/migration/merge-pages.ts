@@ -1,7 +1,7 @@
-import { scoreOf } from '../core/operations.ts'
+import { scoreOf } from '../core/operation.ts'
 import { cursorOf } from '../core/sessions/cursor.ts'
+import { type Entry, inListOrder } from '../core/sessions/list-operations.ts'
 import type { ListedSession } from '../core/sessions/user-session-lists.ts'
-import { type Entry, inListOrder } from '../core/sessions/user-sessions.ts'
 
 /** A page of one list. `last` is the position of the next page, if there is one. */
 interface Page {

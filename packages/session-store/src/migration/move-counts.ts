@@ -1,5 +1,5 @@
 import type { Keys } from '../core/keys.ts'
-import { type Command, memberScores, type Operation, type Reply } from '../core/operations.ts'
+import { type Command, memberScores, type Operation, type Reply } from '../core/operation.ts'
 import { batches, walk } from '../core/sessions/walk.ts'
 import { migrationKeys } from './keys.ts'
 import type { MigrationSides } from './state.ts'

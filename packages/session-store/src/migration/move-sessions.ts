@@ -1,6 +1,7 @@
 import { hashEntries } from '../core/data/data.ts'
 import type { Keys } from '../core/keys.ts'
-import { type Command, KEPT_VIEWS, type Operation, type Reply } from '../core/operations.ts'
+import type { Command, Operation, Reply } from '../core/operation.ts'
+import { KEPT_VIEWS } from '../core/sessions/view-operations.ts'
 import { migrationKeys } from './keys.ts'
 
 /** A session that has left the source. */

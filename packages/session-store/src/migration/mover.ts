@@ -1,4 +1,4 @@
-import { usersOf } from '../core/operations.ts'
+import { usersOf } from '../core/sessions/session-operations.ts'
 import { batches } from '../core/sessions/walk.ts'
 import {
   allMoving,

@@ -1,6 +1,6 @@
 import { StoreError } from '../core/errors.ts'
 import type { Keys } from '../core/keys.ts'
-import type { Command, Operation } from '../core/operations.ts'
+import type { Command, Operation } from '../core/operation.ts'
 import { checkPartitions } from '../core/partitions.ts'
 import { FINISHED, MIGRATION } from '../core/retention/janitor-lock.ts'
 import type { SessionStore } from '../core/store.ts'

@@ -1,5 +1,5 @@
 import { publishWarning } from '../diagnostics.ts'
-import type { Operation } from '../operations.ts'
+import type { Operation } from '../operation.ts'
 import { runOnEach } from '../sending/nodes.ts'
 import type { Runner } from '../sending/runner.ts'
 import { parseInfo } from './redis-info.ts'

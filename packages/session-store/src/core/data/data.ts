@@ -3,14 +3,13 @@ import { checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import {
   type Command,
-  GUEST,
   type NamedOperation,
   namedOperation,
   type Operation,
   type Reply,
   scoreOf,
-} from '../operations.ts'
-import { endSessions } from '../sessions/user-sessions.ts'
+} from '../operation.ts'
+import { endSessions, GUEST } from '../sessions/session-operations.ts'
 import { batches } from '../sessions/walk.ts'
 import { type EncodedFields, type EncodedSwap, fieldName, quotedName } from './data-fields.ts'
 

@@ -1,8 +1,8 @@
 import type { SessionContext, StoreContext } from '../context.ts'
 import { requireSession, StoreError } from '../errors.ts'
 import { checkNumber, checkObject } from '../input.ts'
-import { checkToken } from '../operations.ts'
-import { forgetSessions } from '../sessions/user-sessions.ts'
+import { forgetSessions } from '../sessions/list-operations.ts'
+import { checkToken } from '../sessions/session-operations.ts'
 import {
   type DataWrite,
   endCopy,

@@ -1,7 +1,7 @@
 import { publishWarning } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
-import type { Operation, Reply } from '../operations.ts'
+import type { Operation, Reply } from '../operation.ts'
 import type { Runner } from '../sending/runner.ts'
 
 /** KEYS: janitor, to choose the node of a cluster. Returns the reply to TIME; nil if the user may not run it. */

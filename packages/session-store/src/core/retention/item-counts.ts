@@ -1,5 +1,5 @@
 import type { Keys } from '../keys.ts'
-import { type Command, memberScores, type Operation } from '../operations.ts'
+import { type Command, memberScores, type Operation } from '../operation.ts'
 
 /** The least viewed items of one part of the item counts, least viewed first. */
 interface LeastViewed {

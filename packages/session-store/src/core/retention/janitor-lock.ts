@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Keys } from '../keys.ts'
-import type { Command, Operation } from '../operations.ts'
+import type { Command, Operation } from '../operation.ts'
 import type { Runner } from '../sending/runner.ts'
 import type { CheckedTime } from './clock-check.ts'
 

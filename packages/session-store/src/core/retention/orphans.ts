@@ -1,5 +1,5 @@
 import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
-import type { Command, Operation, Reply } from '../operations.ts'
+import type { Command, Operation, Reply } from '../operation.ts'
 import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 
 /**

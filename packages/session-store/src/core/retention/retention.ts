@@ -1,5 +1,5 @@
 import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
-import { type Command, memberScores, type Operation, type Reply } from '../operations.ts'
+import { type Command, memberScores, type Operation, type Reply } from '../operation.ts'
 
 /** An ended session and its user; no user if only leftovers were found. */
 export interface EndedSession {

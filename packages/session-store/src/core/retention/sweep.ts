@@ -1,6 +1,7 @@
 import { publishWarning } from '../diagnostics.ts'
 import { isExternal, type SessionsPart } from '../keys.ts'
-import { type Operation, usersOf } from '../operations.ts'
+import type { Operation } from '../operation.ts'
+import { usersOf } from '../sessions/session-operations.ts'
 import { batches, walk } from '../sessions/walk.ts'
 import { issuedAt } from '../tokens/tokens.ts'
 import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'

@@ -1,5 +1,5 @@
 import { BatchTrace, batchChannel } from '../diagnostics.ts'
-import type { CommandList } from '../operations.ts'
+import type { CommandList } from '../operation.ts'
 import type { Outcome } from '../outcomes.ts'
 import { merge } from './merge.ts'
 import type { Sender } from './sender.ts'

@@ -1,7 +1,7 @@
 import { type Command as IoredisCommand, Redis } from 'ioredis'
 import { whyUnverified } from '../connections/ioredis-version.ts'
 import { publishRoundTrip, publishWarning } from '../diagnostics.ts'
-import type { Command, Reply } from '../operations.ts'
+import type { Command, Reply } from '../operation.ts'
 import { notSent, type Outcome } from '../outcomes.ts'
 import { pipeline, type Wire } from './wires.ts'
 

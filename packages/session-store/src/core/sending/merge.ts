@@ -1,4 +1,4 @@
-import type { Command, CommandList, Reply } from '../operations.ts'
+import type { Command, CommandList, Reply } from '../operation.ts'
 import { type Outcome, withOmitted } from '../outcomes.ts'
 
 type Argument = string | number

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
-import type { Operation } from '../operations.ts'
+import type { Operation } from '../operation.ts'
 import { errorKind, isNotSent, notSent } from '../outcomes.ts'
 import type { NodeResult, Runner } from './runner.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OperationTrace, operationChannel } from '../diagnostics.ts'
 import type { StoreError } from '../errors.ts'
-import type { CommandList, Operation } from '../operations.ts'
+import type { CommandList, Operation } from '../operation.ts'
 import {
   lateReply,
   notSent,

@@ -1,5 +1,5 @@
 import type { Keys } from '../keys.ts'
-import type { Command, CommandList } from '../operations.ts'
+import type { Command, CommandList } from '../operation.ts'
 import type { Outcome } from '../outcomes.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { publishRoundTrip } from '../diagnostics.ts'
-import type { Command, Reply } from '../operations.ts'
+import type { Command, Reply } from '../operation.ts'
 import { isRefusal, notSent, type Outcome } from '../outcomes.ts'
 
 /** How commands are sent over a connection. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Keys } from '../keys.ts'
-import type { Command, Operation } from '../operations.ts'
+import type { Command, Operation } from '../operation.ts'
 
 /** The number of attempts in the current time window. */
 export interface Attempts {

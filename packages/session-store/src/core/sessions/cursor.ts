@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.ts'
-import type { Entry } from './user-sessions.ts'
+import type { Entry } from './list-operations.ts'
 
 /** Longer than any valid cursor, in characters. */
 export const MAX_CURSOR_LENGTH = 200

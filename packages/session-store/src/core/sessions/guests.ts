@@ -2,18 +2,11 @@ import type { SessionContext } from '../context.ts'
 import { copyCommands, readStored, type StoredData, writeData } from '../data/data.ts'
 import { checkObject, checkString } from '../input.ts'
 import type { Keys } from '../keys.ts'
-import {
-  type Command,
-  GUEST,
-  memberScores,
-  type Operation,
-  type Reply,
-  timeOf,
-  trimViews,
-} from '../operations.ts'
+import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operation.ts'
 import type { LoginOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
-import { login } from './user-sessions.ts'
+import { GUEST, login } from './session-operations.ts'
+import { trimViews } from './view-operations.ts'
 
 /** The records that a login takes over from a guest session. */
 export interface GuestRecords {

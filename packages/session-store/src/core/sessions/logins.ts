@@ -2,20 +2,19 @@ import { checkId, checkWith, multiStep, type StoreContext } from '../context.ts'
 import { type DataOption, type MaybeData, withDataIf } from '../data/data.ts'
 import { idempotent, requireSession } from '../errors.ts'
 import { checkBoolean, checkLimit, checkName, checkNumber } from '../input.ts'
+import type { LoginOptions } from '../store-options.ts'
+import { guestOf, loginFromGuest } from './guests.ts'
 import {
   checkToken,
   GUEST,
+  login,
   recentIds,
   type Session,
   touchSession,
-  updateToken,
   usersOf,
-} from '../operations.ts'
-import type { LoginOptions } from '../store-options.ts'
-
-import { guestOf, loginFromGuest } from './guests.ts'
+} from './session-operations.ts'
 import { userSessionLists } from './user-session-lists.ts'
-import { login } from './user-sessions.ts'
+import { updateToken } from './view-operations.ts'
 
 export interface NewSession {
   /** The credential of the session: keep it secret. */

@@ -4,9 +4,9 @@ import { checkName, checkString } from '../input.ts'
 import type { PageOptions } from '../store-options.ts'
 
 import { cursorOf } from './cursor.ts'
+import { statesOf } from './session-operations.ts'
 import type { ListedSession } from './user-session-lists.ts'
 import { rangeOf, totalEnded, userSessionLists } from './user-session-lists.ts'
-import { statesOf } from './user-sessions.ts'
 
 export interface UserSession extends ListedSession {
   /** Whether this is the session of the token passed to `userSessions`. */

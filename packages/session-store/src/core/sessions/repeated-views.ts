@@ -6,9 +6,9 @@ import {
   namedOperation,
   type Operation,
   type Reply,
-  type ViewCommands,
-} from '../operations.ts'
+} from '../operation.ts'
 import type { Runner } from '../sending/runner.ts'
+import type { ViewCommands } from './view-operations.ts'
 
 /** How long an idempotency key is valid. */
 const KEY_LIFETIME_SECONDS = 600

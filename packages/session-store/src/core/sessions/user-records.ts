@@ -2,9 +2,10 @@ import { multiStep, type StoreContext } from '../context.ts'
 import { decodeReadable, readStored } from '../data/data.ts'
 import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
-import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operations.ts'
+import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operation.ts'
+import { forgetSessions } from './list-operations.ts'
+import { endSessions } from './session-operations.ts'
 import { totalEnded, userSessionLists } from './user-session-lists.ts'
-import { endSessions, forgetSessions } from './user-sessions.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from './walk.ts'
 
 /** Everything that the store holds about a user. Times in milliseconds since 1970. */

@@ -1,20 +1,18 @@
 import { StoreError } from '../errors.ts'
 import { checkLimit, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
-import { scoreOf, timeOf } from '../operations.ts'
+import { scoreOf, timeOf } from '../operation.ts'
 import type { Runner } from '../sending/runner.ts'
 import type { PageOptions } from '../store-options.ts'
 import { positionOf } from './cursor.ts'
 import {
   type Entry,
-  endSessions,
   forgetSessions,
   inListOrder,
-  MAX_LOGIN_SECONDS,
   newestEntries,
   oldestEntries,
-  statesOf,
-} from './user-sessions.ts'
+} from './list-operations.ts'
+import { endSessions, MAX_LOGIN_SECONDS, statesOf } from './session-operations.ts'
 
 export interface ListedSession {
   /** The session id, for `revokeSession`. It is not a credential. */

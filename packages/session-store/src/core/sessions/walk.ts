@@ -1,4 +1,4 @@
-import type { Operation } from '../operations.ts'
+import type { Operation } from '../operation.ts'
 
 /** One step of a walk over a hash or sorted set. A walk may return an entry twice. */
 interface WalkStep {

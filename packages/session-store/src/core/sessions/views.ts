@@ -2,9 +2,10 @@ import type { StoreContext } from '../context.ts'
 import { type MaybeData, withDataIf } from '../data/data.ts'
 import { repeatable, requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkLimit, checkName } from '../input.ts'
+import type { NamedOperation, Operation } from '../operation.ts'
+import type { ViewOptions } from '../store-options.ts'
+import { type RepeatableView, recordViewOnce, undoViewOnce } from './repeated-views.ts'
 import {
-  type NamedOperation,
-  type Operation,
   type PopularItem,
   popularItems,
   type RecordedView,
@@ -13,9 +14,7 @@ import {
   type ViewCommands,
   type ViewedItem,
   viewedItems,
-} from '../operations.ts'
-import type { ViewOptions } from '../store-options.ts'
-import { type RepeatableView, recordViewOnce, undoViewOnce } from './repeated-views.ts'
+} from './view-operations.ts'
 
 /** The functions of the store that record and list views. */
 export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {

@@ -1,0 +1,80 @@
+import type { OperationTrace } from './diagnostics.ts'
+
+/** A Redis command as data: its name, then its arguments. */
+export type Command = readonly [name: string, ...args: (string | number)[]]
+
+const COMMANDS_WITH_KEY_COUNT = new Set('EVAL EVAL_RO EVALSHA EVALSHA_RO FCALL FCALL_RO'.split(' '))
+
+/** The keys of a command. */
+export function keysOf([name, ...args]: Command): string[] {
+  if (name === 'PING') return []
+  if (COMMANDS_WITH_KEY_COUNT.has(name.toUpperCase())) {
+    return args.slice(2, 2 + Number(args[1])).map(String)
+  }
+  return [String(args[0])]
+}
+
+/** Redis's reply to one command. */
+export type Reply = string | number | null | readonly Reply[]
+
+/** Commands that are sent together. */
+export interface CommandList {
+  readonly commands: readonly Command[]
+  /**
+   * Whether the commands may be merged with those of other callers (`merge.ts`). Merging changes the replies
+   * to HSET, ZADD and ZREMRANGEBYRANK, so `read` must ignore these. Default false.
+   */
+  readonly mergeable?: boolean
+  /** Set by the store while `onetrip:operation` has subscribers. */
+  readonly trace?: OperationTrace
+}
+
+/** Commands that are sent together, and a function that reads the replies. */
+export interface Operation<Result> extends CommandList {
+  /** Whether no command writes. Then a retry after a lost reply is safe. */
+  readonly readOnly: boolean
+  /** Called with one reply for each command, in order, if none of them is an error. */
+  read(replies: readonly Reply[]): Result
+}
+
+/** An operation whose commands have names, so that others can add commands to it or replace some. */
+export interface NamedOperation<Result, Name extends string> extends Operation<Result> {
+  /** In the order in which they are sent. */
+  readonly named: Readonly<Record<Name, Command>>
+  readNamed(replies: Readonly<Record<Name, Reply>>): Result
+}
+
+/** @param read Called with one reply for each name. */
+export function namedOperation<Result, Name extends string>(
+  named: Readonly<Record<Name, Command>>,
+  read: (replies: Readonly<Record<Name, Reply>>) => Result,
+  flags: Pick<Operation<Result>, 'readOnly' | 'mergeable'>,
+): NamedOperation<Result, Name> {
+  const names = Object.keys(named) as Name[]
+  return {
+    ...flags,
+    named,
+    readNamed: read,
+    commands: Object.values(named),
+    read(replies) {
+      const byName = {} as Record<Name, Reply>
+      names.forEach((name, place) => {
+        byName[name] = replies[place] ?? null
+      })
+      return read(byName)
+    },
+  }
+}
+
+/** Parses a reply WITHSCORES: a flat list (member, score, member …) in RESP2, pairs in RESP3. */
+export const memberScores = (reply: Reply | undefined): [member: string, score: number][] => {
+  const flat = Array.isArray(reply) ? (reply as readonly Reply[]).flat() : []
+  return Array.from({ length: flat.length / 2 }, (_, index) => [
+    String(flat[2 * index]),
+    Number(flat[2 * index + 1]),
+  ])
+}
+
+/** Converts milliseconds to Unix seconds with fraction, which Redis stores as in the source articles. */
+export const scoreOf = (time: number): number => time / 1000
+export const timeOf = (score: Reply | undefined): number => Math.round(1000 * Number(score ?? 0))

@@ -1,0 +1,180 @@
+import { type Keys, recordsOf } from '../keys.ts'
+import {
+  type Command,
+  memberScores,
+  type NamedOperation,
+  namedOperation,
+  type Operation,
+  type Reply,
+  scoreOf,
+  timeOf,
+} from '../operation.ts'
+
+/** The value of a guest session in the hash `login`. */
+export const GUEST = ''
+
+/** The user for a value of the hash `login`: null for a guest session, undefined without a session. */
+export const userOf = (reply: Reply | undefined): string | null | undefined => {
+  if (typeof reply !== 'string') return undefined
+  return reply === GUEST ? null : reply
+}
+
+/** The maximum time from the first to the last write of a login. */
+export const MAX_LOGIN_SECONDS = 60
+
+/**
+ * Logs a user in. The entry in the user's list is written before the session, so that every
+ * session can be found and revoked. A partial failure leaves an entry without a session, which reading the list
+ * removes. Returns the number of entries in the list.
+ *
+ * Keys: sessions of the user, recent, login, sessions of the user.
+ */
+export function login(
+  keys: Keys,
+  input: { id: string; user: string },
+  now: number,
+): NamedOperation<number, 'entry' | 'seen' | 'user' | 'count'> {
+  const { id, user } = input
+  const list = keys.sessions(user)
+  return namedOperation(
+    {
+      entry: ['ZADD', list, scoreOf(now), id],
+      seen: ['ZADD', keys.recent(id), scoreOf(now), id],
+      user: ['HSET', keys.login(id), id, user],
+      count: ['ZCARD', list],
+    },
+    ({ count }) => Number(count),
+    { mergeable: true, readOnly: false },
+  )
+}
+
+export interface Session {
+  /** Null for a guest session. */
+  user: string | null
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
+}
+
+/** `check_token` of the source articles, and the time of last use. Keys: recent, login. */
+export function checkToken(
+  keys: Keys,
+  id: string,
+): NamedOperation<Session | undefined, 'lastSeen' | 'user'> {
+  return namedOperation(
+    {
+      lastSeen: ['ZSCORE', keys.recent(id), id],
+      user: ['HGET', keys.login(id), id],
+    },
+    (replies) => {
+      const user = userOf(replies.user)
+      return user === undefined ? undefined : { user, lastSeenAt: timeOf(replies.lastSeen) }
+    },
+    { mergeable: true, readOnly: true },
+  )
+}
+
+/** Refreshes a session; `XX` creates none. Reads the login last, as `recordView` does. Keys: recent, login. */
+export function touchSession(keys: Keys, id: string, now: number): Operation<Session | undefined> {
+  return {
+    commands: [
+      ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
+      ['HGET', keys.login(id), id],
+    ],
+    mergeable: true,
+    readOnly: false,
+    read([, reply]) {
+      const user = userOf(reply)
+      return user === undefined ? undefined : { user, lastSeenAt: now }
+    },
+  }
+}
+
+/** The ids of the most recently seen sessions, newest first. Keys: recent. */
+export function recentIds(
+  keys: Keys,
+  limit: number,
+): Operation<{ id: string; lastSeenAt: number }[]> {
+  return {
+    commands: keys
+      .parts()
+      .map(({ recent }): Command => ['ZREVRANGE', recent, 0, limit - 1, 'WITHSCORES']),
+    readOnly: true,
+    read: (replies) =>
+      replies
+        .flatMap(memberScores)
+        .map(([id, score]) => ({ id, lastSeenAt: timeOf(score) }))
+        .sort((a, b) => b.lastSeenAt - a.lastSeenAt)
+        .slice(0, limit),
+  }
+}
+
+/** The users of these sessions: null for a guest, undefined for one that is gone. Keys: login. */
+export function usersOf(
+  keys: Keys,
+  ids: readonly string[],
+): Operation<(string | null | undefined)[]> {
+  const byKey = Map.groupBy(ids, (id) => keys.login(id))
+  return {
+    commands: [...byKey].map(([key, members]): Command => ['HMGET', key, ...members]),
+    readOnly: true,
+    read(replies) {
+      const users = new Map<string, string | null>()
+      const membersOf = [...byKey.values()]
+      replies.forEach((reply, place) => {
+        membersOf[place]?.forEach((id, index) => {
+          const user = userOf((reply as readonly Reply[])[index])
+          if (user !== undefined) users.set(id, user)
+        })
+      })
+      return ids.map((id) => users.get(id))
+    },
+  }
+}
+
+/** The user of each session, and when it was last seen. Keys of each part: recent, login. */
+export function statesOf(keys: Keys, ids: readonly string[]): Operation<(Session | undefined)[]> {
+  const groups = [...Map.groupBy(ids, (id) => keys.login(id))]
+  return {
+    commands: groups.flatMap(([login, members]): Command[] => [
+      ['ZMSCORE', keys.recent(members[0] ?? ''), ...members],
+      ['HMGET', login, ...members],
+    ]),
+    readOnly: true,
+    read(replies) {
+      const states = new Map<string, Session>()
+      groups.forEach(([, members], place) => {
+        const [times, users] = replies.slice(2 * place) as [readonly Reply[], readonly Reply[]]
+        members.forEach((id, index) => {
+          const user = userOf(users[index])
+          if (user !== undefined) states.set(id, { user, lastSeenAt: timeOf(times[index]) })
+        })
+      })
+      return ids.map((id) => states.get(id))
+    },
+  }
+}
+
+const COMMANDS_PER_SESSION = 5
+
+/**
+ * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
+ * first, so that a view or refresh in between cannot bring the session back.
+ *
+ * Keys of each: login, recent, viewed, data.
+ */
+export function endSessions(keys: Keys, ids: readonly string[]): Operation<(string | undefined)[]> {
+  return {
+    commands: ids.flatMap((id): Command[] => [
+      ['HGET', keys.login(id), id],
+      ['HDEL', keys.login(id), id],
+      ['ZREM', keys.recent(id), id],
+      ...recordsOf(keys, id).map((key): Command => ['UNLINK', key]),
+    ]),
+    readOnly: false,
+    read: (replies) =>
+      ids.map((_, index) => {
+        const [user, removed] = replies.slice(COMMANDS_PER_SESSION * index)
+        return removed === 1 && typeof user === 'string' ? user : undefined
+      }),
+  }
+}
