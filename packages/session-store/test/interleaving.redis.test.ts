@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { endWithTombstone, writeData } from '../src/core/data/data.ts'
+import { endWithTombstone } from '../src/adapters/tombstones.ts'
+import { writeData } from '../src/core/data/data.ts'
 import type { Keys } from '../src/core/index.ts'
 import type { Operation, Reply } from '../src/core/operation.ts'
 import { removeOrphans } from '../src/core/retention/orphans.ts'

@@ -1,6 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { endWithTombstone, withData, writeData } from '../src/core/data/data.ts'
+import { endWithTombstone } from '../src/adapters/tombstones.ts'
+import { withData, writeData } from '../src/core/data/data.ts'
 import { articleKeys as keys } from '../src/core/keys.ts'
 import type { Command, Operation, Reply } from '../src/core/operation.ts'
 import type { Outcome } from '../src/core/outcomes.ts'

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys } from '../src/core/index.ts'
-import { removeOrphans, unseenOf } from '../src/core/retention/orphans.ts'
+import { removeOrphans } from '../src/core/retention/orphans.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
-import { checkToken, endSessions, login, usersOf } from '../src/core/sessions/session-operations.ts'
+import {
+  checkToken,
+  endSessions,
+  login,
+  type Session,
+  statesOf,
+} from '../src/core/sessions/session-operations.ts'
 import { updateToken } from '../src/core/sessions/view-operations.ts'
 import { type Caller, interleavings, Running } from './interleavings.ts'
 import { retentionServer } from './retention-fixture.ts'
@@ -19,8 +25,6 @@ describe.each([
   ['articles', articleKeys],
   ['partitioned', partitionedKeys(1)],
 ])('%s', (_, keys) => {
-  const [part = { login: '', recent: '' }] = keys.parts()
-
   const begun = updateToken(keys, { id, user: 'ada' }, 1_000)
   const renewed = updateToken(keys, { id, user: 'ada', item: 'book' }, now)
   const loggedIn = login(keys, { id, user: 'ada' }, now)
@@ -34,13 +38,13 @@ describe.each([
   }
 
   function* sweepLogins(): Caller {
-    const unseen = (yield unseenOf(part, [id])) as string[]
-    if (unseen.length > 0) yield removeOrphans(keys, unseen, { unseen: true, ...times })
+    const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
+    if (state?.lastSeenAt === 0) yield removeOrphans(keys, [id], { unseen: true, ...times })
   }
 
   function* sweepSeen(): Caller {
-    const [user] = (yield usersOf(keys, [id])) as (string | undefined)[]
-    if (user === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
+    const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
+    if (state === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
   }
 
   /** The state of the session after each possible order of the operation and the other caller. */
@@ -57,10 +61,10 @@ describe.each([
 
   test.each([
     ['the eviction of idle sessions', {}, () => evict(10), 3],
-    ['the sweep of logins', {}, sweepLogins, 2],
-    ['the sweep of last-seen times', {}, sweepSeen, 2],
-    ['the sweep of logins, after the session had ended', { idle: false }, sweepLogins, 2],
-    ['the sweep of last-seen times, after the session had ended', { idle: false }, sweepSeen, 2],
+    ['the sweep of logins', {}, sweepLogins, 3],
+    ['the sweep of last-seen times', {}, sweepSeen, 3],
+    ['the sweep of logins, after the session had ended', { idle: false }, sweepLogins, 3],
+    ['the sweep of last-seen times, after the session had ended', { idle: false }, sweepSeen, 3],
   ])('`updateToken` never loses the session to %s', async (_, begun, other, steps) => {
     let played = 0
     for await (const { order, session } of orders(begun, other, steps)) {

@@ -1,13 +1,22 @@
 import { contextOf } from '../core/context.ts'
 import { decodeReadable, readStored, type SessionData } from '../core/data/data.ts'
 import type { SwappedField } from '../core/data/data-fields.ts'
-import { MAX_TOMBSTONE_SECONDS, sessionData } from '../core/data/session-data.ts'
+import { sessionData } from '../core/data/session-data.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkNumber, checkString } from '../core/input.ts'
 import { EXTERNAL, type Keys } from '../core/keys.ts'
 import { type Command, type Operation, timeOf } from '../core/operation.ts'
+import { forgetSessions } from '../core/sessions/list-operations.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../core/sessions/walk.ts'
 import type { SessionStore } from '../core/store.ts'
+import {
+  endCopy,
+  endWithTombstone,
+  MAX_TOMBSTONE_SECONDS,
+  MIN_TOMBSTONE_SECONDS,
+  shortenTombstone,
+  tombstoneSeconds,
+} from './tombstones.ts'
 
 const MAX_ID_LENGTH = 1_024
 const MAX_BLOCKED_MS = 1000 * MAX_TOMBSTONE_SECONDS
@@ -149,27 +158,31 @@ export function externalSessions(store: SessionStore): ExternalSessions {
         throw error
       }
     },
-    endCopy: async (id) => await byId.endCopy(externalId(id)),
-    limitBlock: async (id, seconds) => await byId.limitBlock(externalId(id), seconds),
+    endCopy: async (id) => await runner.run(endCopy(keys, externalId(id))),
+    async limitBlock(id, seconds) {
+      await runner.run(shortenTombstone(keys, externalId(id), tombstoneSeconds(seconds)))
+    },
     patch: async (id, fields, swap) =>
       (await byId.write(externalId(id), 'patch', fields, { swap })) !== undefined,
-    end: idempotent(async (id, blockedSeconds) => await byId.end(externalId(id), blockedSeconds)),
+    end: idempotent(async (id, blockedSeconds = MIN_TOMBSTONE_SECONDS) => {
+      const seconds = tombstoneSeconds(blockedSeconds)
+      const user = await runner.run(endWithTombstone(keys, externalId(id), seconds))
+      if (user) await runner.run(forgetSessions(keys, user, [externalId(id)]))
+      return user !== undefined
+    }),
     async *walk() {
       const idleBefore = () => now() - 1000 * idleSeconds
       const seen = new Set<string>() // HSCAN may return an id twice
       for (const { login } of keys.parts()) {
-        let cursor: string | undefined
-        do {
-          const options = { cursor, count: LOGINS_PER_STEP, match: `${EXTERNAL}*` }
-          const step = await runner.run(walk('HSCAN', login, options))
-          cursor = step.cursor
-          const ids = step.entries.map(([id]) => id).filter((id) => !seen.has(id))
+        const options = { count: LOGINS_PER_STEP, match: `${EXTERNAL}*` }
+        for await (const entries of walk(runner, 'HSCAN', login, options)) {
+          const ids = entries.map(([id]) => id).filter((id) => !seen.has(id))
           for (const id of ids) seen.add(id)
           for (const batch of batches(ids, SESSIONS_PER_STEP)) {
             const sessions = await runner.run(contentsOf(keys, batch))
             for (const session of sessions) if (session.lastSeenAt >= idleBefore()) yield session
           }
-        } while (cursor !== undefined)
+        }
       }
     },
   }

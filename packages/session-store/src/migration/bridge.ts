@@ -3,7 +3,7 @@ import { idempotent, StoreError } from '../core/errors.ts'
 import { checkObject, checkString } from '../core/input.ts'
 import type { Runner } from '../core/sending/runner.ts'
 import { copyMarker } from '../core/sessions/repeated-views.ts'
-import { statesOf, usersOf } from '../core/sessions/session-operations.ts'
+import { statesOf } from '../core/sessions/session-operations.ts'
 import {
   type Range,
   rangeOf,
@@ -83,8 +83,8 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   async function settle(id: string): Promise<void> {
     if (!targetIsHome) return await mover.complete(id)
     if (settled.get(id)) return
-    const [user] = await to.store.run(usersOf(to.keys, [id]))
-    if (user === undefined) await mover.move([id])
+    const [state] = await to.store.run(statesOf(to.keys, [id]))
+    if (state === undefined) await mover.move([id])
     settled.set(id, true)
   }
 

@@ -124,18 +124,15 @@ export async function migrate(
   async function pass(): Promise<number> {
     const before = progress.moved
     for (const { login } of from.keys.parts()) {
-      let cursor: string | undefined
-      do {
-        const count = IN_FLIGHT * batchSize
-        const step = await from.store.run(walk('HSCAN', login, { cursor, count }))
-        cursor = step.cursor
-        for (const group of batches([...batches(step.entries, batchSize)], IN_FLIGHT)) {
+      const count = IN_FLIGHT * batchSize
+      for await (const entries of walk(from.store, 'HSCAN', login, { count })) {
+        for (const group of batches([...batches(entries, batchSize)], IN_FLIGHT)) {
           const moves = await Promise.allSettled(group.map((batch) => mover.moveUsers(batch)))
           for (const move of moves) if (move.status === 'fulfilled') progress.moved += move.value
           for (const move of moves) if (move.status === 'rejected') throw move.reason
           await stepDone()
         }
-      } while (cursor !== undefined)
+      }
     }
     return progress.moved - before
   }

@@ -134,17 +134,14 @@ export async function* moveCounts(
   }
   // Items that are in the ledger but no longer in the source: their last view was undone.
   for (const key of migrationKeys(to.keys).allLedgers()) {
-    let cursor: string | undefined
-    do {
-      const step = await to.store.run(walk('HSCAN', key, { cursor, count: batchSize }))
-      cursor = step.cursor
-      const counted = step.entries.map(([item]) => item)
+    for await (const entries of walk(to.store, 'HSCAN', key, { count: batchSize })) {
+      const counted = entries.map(([item]) => item)
       for (const items of batches(counted, batchSize)) {
         const { items: _, ...done } = await add(
           await from.store.run(readVanished(from.keys, items)),
         )
         yield { items: 0, ...done }
       }
-    } while (cursor !== undefined)
+    }
   }
 }

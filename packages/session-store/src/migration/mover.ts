@@ -1,4 +1,4 @@
-import { usersOf } from '../core/sessions/session-operations.ts'
+import { statesOf } from '../core/sessions/session-operations.ts'
 import { batches } from '../core/sessions/walk.ts'
 import {
   allMoving,
@@ -51,9 +51,9 @@ export function createMover({ from, to }: MigrationSides): Mover {
   return {
     moveUsers,
     async move(ids) {
-      const users = await from.store.run(usersOf(from.keys, ids))
+      const states = await from.store.run(statesOf(from.keys, ids))
       // The user is empty for a guest session, and for a session that may be in `moving`.
-      return await moveUsers(ids.map((id, index) => [id, users[index] ?? '']))
+      return await moveUsers(ids.map((id, index) => [id, states[index]?.user ?? '']))
     },
     async complete(id) {
       await arrive(await from.store.run(movingOf(from.keys, [id])))

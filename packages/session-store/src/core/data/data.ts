@@ -9,7 +9,7 @@ import {
   type Reply,
   scoreOf,
 } from '../operation.ts'
-import { endSessions, GUEST } from '../sessions/session-operations.ts'
+import { GUEST } from '../sessions/session-operations.ts'
 import { batches } from '../sessions/walk.ts'
 import { type EncodedFields, type EncodedSwap, fieldName, quotedName } from './data-fields.ts'
 
@@ -37,7 +37,7 @@ export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: 
   : Result
 
 /** The hash field that holds the version. Stored names of data fields are never empty. */
-const VERSION = ''
+export const VERSION = ''
 
 /** Lua's stack limits a script to about 7,900 values in one command, two for each field. */
 const FIELDS_PER_COMMAND = 1_000
@@ -249,51 +249,5 @@ export function writeData(
     readOnly: false,
     read: ([reply]) =>
       typeof reply === 'number' ? { version: reply } : (reply as Exclude<WrittenData, object>),
-  }
-}
-
-/**
- * Ends a session. The tombstone, which is written first, prevents a late `create` of the same id; one that lives
- * longer stays. Returns the user, undefined if there was no session. Keys: ended, login, recent, viewed, data.
- */
-export function endWithTombstone(
-  keys: Keys,
-  id: string,
-  tombstoneSeconds: number,
-): Operation<string | undefined> {
-  const end = endSessions(keys, [id])
-  const key = keys.ended(id)
-  return {
-    commands: [
-      ['SET', key, '', 'EX', tombstoneSeconds, 'NX'],
-      ['EXPIRE', key, tombstoneSeconds, 'GT'],
-      ...end.commands,
-    ],
-    readOnly: false,
-    read: ([, , ...replies]) => end.read(replies)[0],
-  }
-}
-
-/** Lets a tombstone live for at most this time. Keys: ended. */
-export const shortenTombstone = (keys: Keys, id: string, seconds: number): Operation<void> => ({
-  commands: [['EXPIRE', keys.ended(id), seconds, 'LT']],
-  readOnly: false,
-  read: () => undefined,
-})
-
-/** KEYS: login, recent, data. ARGV: id. */
-const END_COPY = `
-if redis.call('HGET', KEYS[3], '${VERSION}') ~= '0' then return end
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('UNLINK', KEYS[3])`
-
-/** Ends a session that nobody has written since it was copied. Its tombstone stays. Keys: login, recent, data. */
-export function endCopy(keys: Keys, id: string): Operation<void> {
-  const own = [keys.login(id), keys.recent(id), keys.data(id)]
-  return {
-    commands: [['EVAL', END_COPY, own.length, ...own, id]],
-    readOnly: false,
-    read: () => undefined,
   }
 }

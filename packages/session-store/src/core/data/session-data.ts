@@ -1,28 +1,9 @@
 import type { SessionContext, StoreContext } from '../context.ts'
 import { requireSession, StoreError } from '../errors.ts'
 import { checkNumber, checkObject } from '../input.ts'
-import { forgetSessions } from '../sessions/list-operations.ts'
 import { checkToken } from '../sessions/session-operations.ts'
-import {
-  type DataWrite,
-  endCopy,
-  endWithTombstone,
-  type PatchOptions,
-  type SessionData,
-  shortenTombstone,
-  withData,
-  writeData,
-} from './data.ts'
+import { type DataWrite, type PatchOptions, type SessionData, withData, writeData } from './data.ts'
 import { type DataRules, encodeFields, encodeSwap, type SwappedField } from './data-fields.ts'
-
-/** Must be longer than a request that loaded the session before it ended. */
-const MIN_TOMBSTONE_SECONDS = 300
-
-/** The longest time that browsers keep a cookie: 400 days. */
-export const MAX_TOMBSTONE_SECONDS = 400 * 24 * 3600
-
-const tombstoneSeconds = (seconds: number) =>
-  Math.ceil(Math.min(Math.max(seconds, MIN_TOMBSTONE_SECONDS), MAX_TOMBSTONE_SECONDS))
 
 interface WriteOptions extends PatchOptions {
   /** The new time of last use of the session, in milliseconds since 1970. Default now. */
@@ -78,23 +59,6 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
       }
       return written
     },
-
-    /**
-     * Ends a session. `create` does not bring it back for `blockedSeconds` (five minutes to 400 days), because a
-     * request that loaded the session before may still write it. Two round trips. Returns whether it existed.
-     */
-    async end(id: string, blockedSeconds = MIN_TOMBSTONE_SECONDS): Promise<boolean> {
-      const user = await runner.run(endWithTombstone(keys, id, tombstoneSeconds(blockedSeconds)))
-      if (user) await runner.run(forgetSessions(keys, user, [id]))
-      return user !== undefined
-    },
-
-    /** Ends a session that nobody has written since it was copied. One round trip. */
-    endCopy: (id: string): Promise<void> => runner.run(endCopy(keys, id)),
-
-    /** Limits how long `create` does not bring this session back after its end. One round trip. */
-    limitBlock: (id: string, seconds: number): Promise<void> =>
-      runner.run(shortenTombstone(keys, id, tombstoneSeconds(seconds))),
   }
 }
 

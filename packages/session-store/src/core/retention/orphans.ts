@@ -1,5 +1,5 @@
-import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
-import type { Command, Operation, Reply } from '../operation.ts'
+import { type Keys, recordsOf } from '../keys.ts'
+import type { Command, Operation } from '../operation.ts'
 import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 
 /**
@@ -74,14 +74,5 @@ export function oldestOfUsers(
       users.flatMap((user, index) =>
         (replies[index] as readonly string[]).map((id) => ({ id, user })),
       ),
-  }
-}
-
-/** The ids of those sessions that have no last-seen time. Keys: recent of the part. */
-export function unseenOf(part: SessionsPart, ids: readonly string[]): Operation<string[]> {
-  return {
-    commands: [['ZMSCORE', part.recent, ...ids]],
-    readOnly: true,
-    read: ([scores]) => ids.filter((_, index) => (scores as readonly Reply[])[index] === null),
   }
 }

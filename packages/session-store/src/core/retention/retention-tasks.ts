@@ -96,13 +96,10 @@ async function* halveAll(
 ): AsyncGenerator<TaskStep> {
   // Collects all names first: ZSCAN may return an item twice, or miss it, if its score changes during the walk.
   const items = new Set<string>()
-  let cursor: string | undefined
-  do {
-    const step = await runner.run(walk('ZSCAN', key, { cursor, count: batchSize }))
-    for (const [item] of step.entries) items.add(item)
-    cursor = step.cursor
+  for await (const entries of walk(runner, 'ZSCAN', key, { count: batchSize })) {
+    for (const [item] of entries) items.add(item)
     yield {}
-  } while (cursor !== undefined)
+  }
   for (const batch of batches([...items], batchSize)) {
     const { halved, gone } = await runner.run(halveCounts(key, batch))
     yield { itemsHalved: halved, itemsDropped: gone }

@@ -1,10 +1,10 @@
 import { publishWarning } from '../diagnostics.ts'
 import { isExternal, type SessionsPart } from '../keys.ts'
 import type { Operation } from '../operation.ts'
-import { usersOf } from '../sessions/session-operations.ts'
+import { statesOf } from '../sessions/session-operations.ts'
 import { batches, walk } from '../sessions/walk.ts'
 import { issuedAt } from '../tokens/tokens.ts'
-import { oldestOfUsers, removeOrphans, unseenOf } from './orphans.ts'
+import { oldestOfUsers, removeOrphans } from './orphans.ts'
 import {
   forget,
   isOtherType,
@@ -44,22 +44,16 @@ async function* sweepRecords(
 ): AsyncGenerator<TaskStep> {
   const { runner, batchSize } = context
   const unseen = command === 'HSCAN'
-  let cursor: string | undefined
-  do {
-    const key = unseen ? part.login : part.recent
-    const step = await runner.run(walk(command, key, { cursor, count: batchSize }))
-    const found = step.entries.map(([id]) => id)
+  const key = unseen ? part.login : part.recent
+  for await (const entries of walk(runner, command, key, { count: batchSize })) {
+    const found = entries.map(([id]) => id)
     let swept = 0
     // Redis returns a small hash or sorted set completely, regardless of COUNT.
     for (const ids of batches(sweepable(context, found, unseen), batchSize)) {
-      const orphans = unseen
-        ? await runner.run(unseenOf(part, ids))
-        : await withoutLogin(context, ids)
-      swept += await remove(context, orphans, unseen)
+      swept += await remove(context, ids, unseen)
     }
-    cursor = step.cursor
     yield { swept }
-  } while (cursor !== undefined)
+  }
 }
 
 /** Removes views or data of sessions without a login. */
@@ -72,7 +66,7 @@ async function* sweepOwned(
     const owners = found.flatMap((key) => ownerOf(key) ?? [])
     let swept = 0
     for (const ids of batches(sweepable(context, owners, false), context.batchSize)) {
-      swept += await remove(context, await withoutLogin(context, ids), false)
+      swept += await remove(context, ids, false)
     }
     yield { swept }
   }
@@ -141,13 +135,13 @@ async function unlist(
   const old = entries.filter(({ id }) => ids.has(id))
   if (old.length === 0) return 0
   const { runner, keys } = context
-  const owners = await runner.run(
-    usersOf(
+  const states = await runner.run(
+    statesOf(
       keys,
       old.map(({ id }) => id),
     ),
   )
-  const stale = old.filter(({ user }, index) => owners[index] !== user)
+  const stale = old.filter(({ user }, index) => states[index]?.user !== user)
   await forget(context, stale)
   return stale.length
 }
@@ -199,23 +193,20 @@ function sweepable(
   })
 }
 
-async function withoutLogin(
-  { runner, keys }: RetentionContext,
-  ids: readonly string[],
-): Promise<string[]> {
-  const users = await runner.run(usersOf(keys, ids))
-  return ids.filter((_, index) => users[index] === undefined)
-}
-
+/** Removes those of the sessions that have no login, or with `unseen` no last-seen time. */
 async function remove(
   context: RetentionContext,
   ids: readonly string[],
   unseen: boolean,
 ): Promise<number> {
-  if (ids.length === 0) return 0
   const { runner, keys } = context
+  const states = await runner.run(statesOf(keys, ids))
+  const isOrphan = (state: (typeof states)[number]) =>
+    unseen ? state?.lastSeenAt === 0 : state === undefined
+  const orphans = ids.filter((_, index) => isOrphan(states[index]))
+  if (orphans.length === 0) return 0
   const removed = await runner.run(
-    removeOrphans(keys, ids, { unseen, settledBefore: settledBefore(context) }),
+    removeOrphans(keys, orphans, { unseen, settledBefore: settledBefore(context) }),
   )
   await forget(context, removed)
   return removed.length

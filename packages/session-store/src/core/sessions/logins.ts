@@ -10,8 +10,8 @@ import {
   login,
   recentIds,
   type Session,
+  statesOf,
   touchSession,
-  usersOf,
 } from './session-operations.ts'
 import { userSessionLists } from './user-session-lists.ts'
 import { updateToken } from './view-operations.ts'
@@ -119,10 +119,10 @@ export function loginFunctions(context: StoreContext) {
       const recent = await run(recentIds(keys, limit))
       if (recent.length === 0) return []
       const ids = recent.map(({ id }) => id)
-      const users = await run(usersOf(keys, ids))
+      const states = await run(statesOf(keys, ids))
       return recent.flatMap(({ lastSeenAt }, index) => {
-        const user = users[index]
-        return user === undefined ? [] : [{ user, lastSeenAt }]
+        const state = states[index]
+        return state === undefined ? [] : [{ user: state.user, lastSeenAt }]
       })
     }),
   }

@@ -108,30 +108,10 @@ export function recentIds(
   }
 }
 
-/** The users of these sessions: null for a guest, undefined for one that is gone. Keys: login. */
-export function usersOf(
-  keys: Keys,
-  ids: readonly string[],
-): Operation<(string | null | undefined)[]> {
-  const byKey = Map.groupBy(ids, (id) => keys.login(id))
-  return {
-    commands: [...byKey].map(([key, members]): Command => ['HMGET', key, ...members]),
-    readOnly: true,
-    read(replies) {
-      const users = new Map<string, string | null>()
-      const membersOf = [...byKey.values()]
-      replies.forEach((reply, place) => {
-        membersOf[place]?.forEach((id, index) => {
-          const user = userOf((reply as readonly Reply[])[index])
-          if (user !== undefined) users.set(id, user)
-        })
-      })
-      return ids.map((id) => users.get(id))
-    },
-  }
-}
-
-/** The user of each session, and when it was last seen. Keys of each part: recent, login. */
+/**
+ * The state of each session: undefined for one that is gone, 0 as `lastSeenAt` of one without a last-seen time. Keys
+ * of each part: recent, login.
+ */
 export function statesOf(keys: Keys, ids: readonly string[]): Operation<(Session | undefined)[]> {
   const groups = [...Map.groupBy(ids, (id) => keys.login(id))]
   return {

@@ -48,16 +48,14 @@ async function* sessionsOf(
 ): AsyncGenerator<string[]> {
   let looked = 0
   for (const { login } of keys.parts()) {
-    let cursor: string | undefined
-    do {
-      signal?.throwIfAborted()
-      const step = await runner.run(walk('HSCAN', login, { cursor, count: LOGINS_PER_STEP }))
-      cursor = step.cursor
-      const ids = step.entries.filter(([, owner]) => owner === user).map(([id]) => id)
+    signal?.throwIfAborted()
+    for await (const entries of walk(runner, 'HSCAN', login, { count: LOGINS_PER_STEP })) {
+      const ids = entries.filter(([, owner]) => owner === user).map(([id]) => id)
       yield* batches(ids, SESSIONS_PER_STEP)
-      looked += step.entries.length
+      looked += entries.length
       onProgress?.({ looked })
-    } while (cursor !== undefined)
+      signal?.throwIfAborted()
+    }
   }
 }
 

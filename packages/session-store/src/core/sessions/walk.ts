@@ -1,40 +1,39 @@
 import type { Operation } from '../operation.ts'
+import type { Runner } from '../sending/runner.ts'
 
-/** One step of a walk over a hash or sorted set. A walk may return an entry twice. */
-interface WalkStep {
-  /** Where to continue; undefined at the end. */
-  readonly cursor: string | undefined
-  /** Field and value of a hash, or member and score of a sorted set. */
-  readonly entries: readonly (readonly [name: string, value: string])[]
-}
+/** Field and value of a hash, or member and score of a sorted set. */
+type Entry = readonly [name: string, value: string]
 
 interface WalkOptions {
-  /** The cursor of the previous step; undefined for the first one. */
-  cursor: string | undefined
   /** A hint: Redis returns a small hash or sorted set completely. */
   count: number
   /** Returns only names that match this pattern. Default: all. */
   match?: string
 }
 
-/** Reads the entries of one step, and where to continue. Keys: `key`. */
-export function walk(
+/**
+ * Walks a hash or sorted set. Yields the entries of one round trip at a time, some perhaps twice. May miss entries
+ * that are added meanwhile.
+ */
+export async function* walk(
+  runner: Pick<Runner, 'run'>,
   command: 'HSCAN' | 'ZSCAN',
   key: string,
-  { cursor = '0', count, match }: WalkOptions,
-): Operation<WalkStep> {
+  { count, match }: WalkOptions,
+): AsyncGenerator<Entry[]> {
   const matching = match === undefined ? [] : ['MATCH', match]
-  return {
+  let cursor = '0'
+  const step = (): Operation<Entry[]> => ({
     commands: [[command, key, cursor, ...matching, 'COUNT', count]],
     readOnly: true,
     read([reply]) {
       const [next, flat] = reply as readonly [string, readonly string[]]
-      return {
-        cursor: String(next) === '0' ? undefined : String(next),
-        entries: [...batches(flat, 2)] as unknown as WalkStep['entries'],
-      }
+      cursor = String(next)
+      return [...batches(flat, 2)] as unknown as Entry[]
     },
-  }
+  })
+  do yield await runner.run(step())
+  while (cursor !== '0')
 }
 
 /** The approximate number of logins that one round trip of a walk reads. */
