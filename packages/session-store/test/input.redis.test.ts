@@ -308,8 +308,4 @@ describe('options', () => {
   ])('options of %s that are not an object are named in the error', (what, create) => {
     expect(create).toThrow(`the options of ${what} must be an object`)
   })
-
-  test.each([{}, 5, null])('the error names a signal of a janitor that is %j', (signal) => {
-    expect(build({ janitor: { signal: signal as never } })).toThrow('signal must be an AbortSignal')
-  })
 })

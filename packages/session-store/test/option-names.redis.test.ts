@@ -26,14 +26,13 @@ function storeForThisTest(options: object): SessionStore {
 }
 
 test.each([
-  [{ idleSecond: 60 }, 'a session store has no option idleSecond: did you mean idleSeconds?'],
-  [{ max_sessions_per_user: 5 }, 'did you mean maxSessionsPerUser?'],
+  [{ idleSecond: 60 }, 'a session store has no option idleSecond: its options are'],
   [{ ttl: 60 }, 'a session store has no option ttl: its options are url, tls, client,'],
   [{ toString: 1 }, 'a session store has no option toString'],
-  [{ tokens: { ...tokens, secret: 'x' } }, 'tokens has no option secret: did you mean secrets?'],
+  [{ tokens: { ...tokens, secret: 'x' } }, 'tokens has no option secret: its options are secrets,'],
   [{ tokens: { ...tokens, lifetime: 1 } }, 'tokens has no option lifetime'],
-  [{ dataLimits: { fieldsBytes: 1 } }, 'dataLimits has no option fieldsBytes: did you mean field'],
-  [{ janitor: { maxSession: 5 } }, 'a janitor has no option maxSession: did you mean maxSessions?'],
+  [{ dataLimits: { fieldsBytes: 1 } }, 'dataLimits has no option fieldsBytes'],
+  [{ janitor: { maxSession: 5 } }, 'a janitor has no option maxSession:'],
 ])('%j stops the start', (options, message) => {
   expect(() => storeForThisTest(options)).toThrow(TypeError)
   expect(() => storeForThisTest(options)).toThrow(message)
@@ -47,10 +46,10 @@ test('an unknown option that is undefined is ignored', async () => {
 test('a janitor and a store of a framework check theirs, too', () => {
   const store = storeForThisTest({})
   expect(() => store.janitor({ intervallSeconds: 5 } as JanitorOptions)).toThrow(
-    'did you mean intervalSeconds?',
+    'a janitor has no option intervallSeconds',
   )
   expect(() => fastifySessionStore(store, { migrateForm: {} } as object)).toThrow(
-    'the session store of a framework has no option migrateForm: did you mean migrateFrom?',
+    'the session store of a framework has no option migrateForm: its options are migrateFrom',
   )
 })
 
@@ -58,7 +57,7 @@ test.each([
   [{ maxAge: 60 }, 'cookie has no option maxAge: the cookie lives as long as the token'],
   [{ expires: new Date() }, 'cookie has no option expires: the cookie lives as long as the token'],
   [{ httpOnly: false }, 'cookie has no option httpOnly: the cookie is always HttpOnly'],
-  [{ samesite: 'lax' }, 'cookie has no option samesite: did you mean sameSite?'],
+  [{ samesite: 'lax' }, 'cookie has no option samesite: its options are'],
 ])('a cookie with %j is refused', (options, message) => {
   expect(() => sessionCookie(options as object)).toThrow(TypeError)
   expect(() => sessionCookie(options as object)).toThrow(message)

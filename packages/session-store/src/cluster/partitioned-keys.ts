@@ -1,4 +1,4 @@
-import { type Keys, sameInAllLayouts } from '../core/keys.ts'
+import { type Keys, sameInAllLayouts, withoutTag } from '../core/keys.ts'
 
 const MAX_PARTITIONS = 16_384 // the slots of a cluster
 
@@ -37,10 +37,13 @@ export function partitionedKeys(partitions = 64): Keys {
     janitorTasks: () => 'janitor:tasks',
     parts: () => parts,
     allPopular: () => allPopular,
-    viewedPattern: () => 'viewed:{*}:?*',
-    viewedBy: (key) => idIn(key, viewed),
-    dataPattern: () => 'data:{*}:?*',
-    dataOf: (key) => idIn(key, data),
+    find: (kind) =>
+      kind === 'sessions'
+        ? withoutTag(kind)
+        : {
+            pattern: `${kind}:{*}:?*`,
+            ownerOf: (key) => idIn(key, kind === 'data' ? data : viewed),
+          },
   }
 }
 

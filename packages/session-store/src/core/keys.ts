@@ -32,26 +32,30 @@ export interface Keys {
   parts(): readonly SessionsPart[]
   /** All keys of item counts. */
   allPopular(): readonly string[]
-  /** Pattern for `SCAN MATCH`: the `viewed` keys of all sessions. Other keys may match, too. */
-  viewedPattern(): string
-  /** The session id of a `viewed` key; undefined for any other key. */
-  viewedBy(key: string): string | undefined
-  /** Pattern for `SCAN MATCH`: the `data` keys of all sessions. Other keys may match, too. */
-  dataPattern(): string
-  /** The session id of a `data` key; undefined for any other key. */
-  dataOf(key: string): string | undefined
-  /** Pattern for `SCAN MATCH`: the session lists of all users. Other keys may match, too. */
-  sessionsPattern(): string
-  /** The user of a session list; undefined for any other key. */
-  sessionsOf(key: string): string | undefined
+  /** Finds the keys `viewed`, `data` (both by session id) and `sessions` (by user) among all keys. */
+  find(kind: OwnedKey): KeysFound
+}
+
+export type OwnedKey = 'viewed' | 'data' | 'sessions'
+
+/** All keys of one kind. */
+export interface KeysFound {
+  /** For `SCAN MATCH`. Other keys may match, too. */
+  readonly pattern: string
+  /** The id or user in the name of a key; undefined for any other key. */
+  ownerOf(key: string): string | undefined
 }
 
 export const sameInAllLayouts = {
   attempts: (subject: string, window: number) => `limit:${subject}:${window}`,
   sessions: (user: string) => `sessions:${user}`,
-  sessionsPattern: () => 'sessions:?*',
-  sessionsOf: (key: string) => /^sessions:(.+)$/s.exec(key)?.[1],
 }
+
+/** Finds the keys `<kind>:<owner>`. */
+export const withoutTag = (kind: OwnedKey): KeysFound => ({
+  pattern: `${kind}:?*`,
+  ownerOf: (key) => (key.startsWith(`${kind}:`) && key.slice(kind.length + 1)) || undefined,
+})
 
 /** The keys of one part of the sessions. */
 export interface SessionsPart {
@@ -75,10 +79,7 @@ export const articleKeys: Keys = {
   janitorTasks: () => 'janitor:tasks',
   parts: () => articleParts,
   allPopular: () => ['viewed:'],
-  viewedPattern: () => 'viewed:?*',
-  viewedBy: (key) => /^viewed:(.+)$/s.exec(key)?.[1],
-  dataPattern: () => 'data:?*',
-  dataOf: (key) => /^data:(.+)$/s.exec(key)?.[1],
+  find: withoutTag,
 }
 
 /** Prefix of session ids of other software. Ids in tokens have no colon, so no token can contain such an id. */
@@ -117,9 +118,6 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
     .parts()
     .map(({ login, recent }) => ({ login: prefix + login, recent: prefix + recent }))
   const allPopular = keys.allPopular().map((key) => prefix + key)
-  const pattern = escapedPattern(prefix)
-  const unprefixed = <Found>(key: string, read: (name: string) => Found) =>
-    key.startsWith(prefix) ? read(key.slice(prefix.length)) : undefined
   return {
     login: (id) => prefix + keys.login(id),
     recent: (id) => prefix + keys.recent(id),
@@ -134,11 +132,12 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
     janitorTasks: () => prefix + keys.janitorTasks(),
     parts: () => parts,
     allPopular: () => allPopular,
-    viewedPattern: () => pattern + keys.viewedPattern(),
-    viewedBy: (key) => unprefixed(key, (name) => keys.viewedBy(name)),
-    dataPattern: () => pattern + keys.dataPattern(),
-    dataOf: (key) => unprefixed(key, (name) => keys.dataOf(name)),
-    sessionsPattern: () => pattern + keys.sessionsPattern(),
-    sessionsOf: (key) => unprefixed(key, (name) => keys.sessionsOf(name)),
+    find(kind) {
+      const { pattern, ownerOf } = keys.find(kind)
+      return {
+        pattern: escapedPattern(prefix) + pattern,
+        ownerOf: (key) => (key.startsWith(prefix) ? ownerOf(key.slice(prefix.length)) : undefined),
+      }
+    },
   }
 }

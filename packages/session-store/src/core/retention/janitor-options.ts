@@ -1,7 +1,7 @@
 import type { RetentionEvent } from '../diagnostics.ts'
 import { checkFunctions, checkOptions } from '../input.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { checkRange as check } from '../range.ts'
+import { checkOptionNames } from '../option-names.ts'
+import { checkRange, type Range } from '../range.ts'
 
 export interface JanitorOptions {
   /** Maximum number of sessions. The least recently seen end first. Default 10,000,000. */
@@ -40,25 +40,33 @@ export interface JanitorOptions {
   maxClockSkewSeconds?: number
   /** Lifetime of the lock: how long other processes wait after a working janitor has died. Default 30. */
   lockSeconds?: number
-  /** Stops the janitor, as `stop()` does. */
-  signal?: AbortSignal
   /** Called with each event of the diagnostics channel `onetrip:retention`. */
   onProgress?: (event: RetentionEvent) => void
 }
 
-const optionNames: NamesOf<JanitorOptions> = {
-  maxSessions: true,
-  idleSeconds: true,
-  intervalSeconds: true,
-  batchSize: true,
-  keptItems: true,
-  rescaleEverySeconds: true,
-  sweepEverySeconds: true,
-  sweepKeys: true,
-  maxClockSkewSeconds: true,
-  lockSeconds: true,
-  signal: true,
-  onProgress: true,
+type NumberOption = Exclude<keyof JanitorOptions, 'sweepKeys' | 'onProgress'>
+
+const ranges: Record<NumberOption, Range> = {
+  maxSessions: { min: 0, integer: true },
+  idleSeconds: { min: 0 },
+  intervalSeconds: { min: 0.001, max: 86_400 },
+  batchSize: { min: 1, max: 1_000, integer: true },
+  keptItems: { min: 0, integer: true },
+  rescaleEverySeconds: { min: 0 },
+  sweepEverySeconds: { min: 0 },
+  maxClockSkewSeconds: { min: 1 },
+  lockSeconds: { min: 0.1, max: 86_400 },
+}
+
+const defaults = {
+  maxSessions: 10_000_000,
+  intervalSeconds: 60,
+  batchSize: 100,
+  keptItems: 20_000,
+  rescaleEverySeconds: 86_400,
+  sweepEverySeconds: 86_400,
+  maxClockSkewSeconds: 60,
+  lockSeconds: 30,
 }
 
 /**
@@ -70,48 +78,17 @@ const optionNames: NamesOf<JanitorOptions> = {
 export function checkedJanitorOptions(
   options: JanitorOptions,
   store: { idleSeconds: number; sweepKeys: boolean },
-) {
+): Required<Omit<JanitorOptions, 'onProgress'>> {
   checkOptions('a janitor', options)
-  checkOptionNames('a janitor', options, optionNames)
-  const {
-    maxSessions = 10_000_000,
-    idleSeconds = store.idleSeconds,
-    intervalSeconds = 60,
-    batchSize = 100,
-    keptItems = 20_000,
-    rescaleEverySeconds = 86_400,
-    sweepEverySeconds = 86_400,
-    sweepKeys = store.sweepKeys,
-    maxClockSkewSeconds = 60,
-    lockSeconds = 30,
-    signal,
-  } = options
-  check('maxSessions', maxSessions, { min: 0, integer: true })
-  check('idleSeconds', idleSeconds, { min: 0 })
-  check('intervalSeconds', intervalSeconds, { min: 0.001, max: 86_400 })
-  check('batchSize', batchSize, { min: 1, max: 1_000, integer: true })
-  check('keptItems', keptItems, { min: 0, integer: true })
-  check('rescaleEverySeconds', rescaleEverySeconds, { min: 0 })
-  check('sweepEverySeconds', sweepEverySeconds, { min: 0 })
-  check('maxClockSkewSeconds', maxClockSkewSeconds, { min: 1 })
-  check('lockSeconds', lockSeconds, { min: 0.1, max: 86_400 })
-  if (typeof sweepKeys !== 'boolean') throw new TypeError('sweepKeys must be true or false')
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TypeError('signal must be an AbortSignal')
+  checkOptionNames('a janitor', options, { ...ranges, sweepKeys: true, onProgress: true })
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  const checked = { ...defaults, ...store, ...(Object.fromEntries(given) as JanitorOptions) }
+  for (const [name, range] of Object.entries(ranges)) {
+    checkRange(name, checked[name as NumberOption], range)
   }
+  if (typeof checked.sweepKeys !== 'boolean') throw new TypeError('sweepKeys must be true or false')
   if (options.onProgress !== undefined) checkFunctions('the janitor', options, ['onProgress'])
-  return {
-    maxSessions,
-    idleSeconds,
-    intervalSeconds,
-    batchSize,
-    keptItems,
-    rescaleEverySeconds,
-    sweepEverySeconds,
-    sweepKeys,
-    maxClockSkewSeconds,
-    lockSeconds,
-  }
+  return checked
 }
 
 /**

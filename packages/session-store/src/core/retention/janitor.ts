@@ -31,7 +31,7 @@ export interface Janitor {
    * call `runOnce` of the same janitor until `sweeping` is false.
    *
    * @throws StoreError with the codes of `SessionStore.run`; `ONETRIP_INVALID_INPUT` if the clocks differ too much,
-   *   and the run has changed nothing; the signal's reason if it was aborted.
+   *   and the run has changed nothing.
    */
   runOnce(): Promise<RetentionRun>
 }
@@ -53,12 +53,11 @@ interface JanitorContext {
 
 /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
 export function createJanitor(
-  { runner, keys, now, active, ...defaults }: JanitorContext,
+  { runner, keys, now, active, idleSeconds, sweepKeys }: JanitorContext,
   options: JanitorOptions,
 ): Janitor {
-  const checked = checkedJanitorOptions(options, defaults)
+  const checked = checkedJanitorOptions(options, { idleSeconds, sweepKeys })
   const { intervalSeconds, rescaleEverySeconds, sweepEverySeconds, lockSeconds } = checked
-  const { signal, onProgress } = options
   const checkClock = clockCheck({ runner, keys, now, ...checked })
   // Read once per run, so that a clock that jumps during a run does no harm.
   let time: CheckedTime
@@ -71,7 +70,7 @@ export function createJanitor(
 
   function publish(event: RetentionEvent): void {
     if (retentionChannel.hasSubscribers) retentionChannel.publish(event)
-    onProgress?.(event)
+    options.onProgress?.(event)
   }
 
   async function run(stopped: AbortSignal): Promise<RetentionRun> {
@@ -136,7 +135,6 @@ export function createJanitor(
   }
 
   function runOnce(): Promise<RetentionRun> {
-    if (signal?.aborted) return Promise.reject(signal.reason as Error)
     active.add(janitor)
     current ??= run(stopping.signal).finally(() => {
       current = undefined
@@ -159,7 +157,7 @@ export function createJanitor(
   }
 
   function start(): void {
-    if (loop || signal?.aborted) return
+    if (loop) return
     const own: Loop = {}
     loop = own
     active.add(janitor)
@@ -181,7 +179,6 @@ export function createJanitor(
     }
   }
 
-  signal?.addEventListener('abort', () => void stop(), { once: true })
   const janitor: Janitor = { start, stop, runOnce }
   return janitor
 }

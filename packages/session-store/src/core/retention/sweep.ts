@@ -1,5 +1,5 @@
 import { publishWarning } from '../diagnostics.ts'
-import { isExternal, type SessionsPart } from '../keys.ts'
+import { isExternal, type KeysFound, type OwnedKey, type SessionsPart } from '../keys.ts'
 import type { Operation } from '../operation.ts'
 import { statesOf } from '../sessions/session-operations.ts'
 import { batches, walk } from '../sessions/walk.ts'
@@ -31,8 +31,8 @@ export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep
     yield* sweepRecords(context, part, 'ZSCAN')
   }
   if (!context.sweepKeys) return
-  yield* sweepOwned(context, context.keys.viewedPattern(), (key) => context.keys.viewedBy(key))
-  yield* sweepOwned(context, context.keys.dataPattern(), (key) => context.keys.dataOf(key))
+  yield* sweepOwned(context, 'viewed')
+  yield* sweepOwned(context, 'data')
   yield* sweepLists(context)
 }
 
@@ -57,13 +57,8 @@ async function* sweepRecords(
 }
 
 /** Removes views or data of sessions without a login. */
-async function* sweepOwned(
-  context: RetentionContext,
-  pattern: string,
-  ownerOf: (key: string) => string | undefined,
-): AsyncGenerator<TaskStep> {
-  for await (const found of scan(context, pattern)) {
-    const owners = found.flatMap((key) => ownerOf(key) ?? [])
+async function* sweepOwned(context: RetentionContext, kind: OwnedKey): AsyncGenerator<TaskStep> {
+  for await (const owners of scan(context, context.keys.find(kind))) {
     let swept = 0
     for (const ids of batches(sweepable(context, owners, false), context.batchSize)) {
       swept += await remove(context, ids, false)
@@ -76,8 +71,8 @@ async function* sweepOwned(
 async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> {
   const { keys, batchSize } = context
   let foreign = 0
-  for await (const found of scan(context, keys.sessionsPattern())) {
-    const users = found.flatMap((key) => keys.sessionsOf(key) ?? [])
+  const lists = keys.find('sessions')
+  for await (const users of scan(context, lists)) {
     let swept = 0
     for (const some of batches(users, batchSize)) {
       const listed = await oldestEntries(context, some)
@@ -91,7 +86,7 @@ async function* sweepLists(context: RetentionContext): AsyncGenerator<TaskStep> 
   if (foreign === 0) return
   publishWarning({
     code: 'ONETRIP_FOREIGN_KEY',
-    message: `${foreign} keys that match ${keys.sessionsPattern()} are not sorted sets, so another program uses this database. The sweep skipped them. Use a separate database (or, for a new store, the option prefix)`,
+    message: `${foreign} keys that match ${lists.pattern} are not sorted sets, so another program uses this database. The sweep skipped them. Use a separate database (or, for a new store, the option prefix)`,
   })
 }
 
@@ -146,10 +141,10 @@ async function unlist(
   return stale.length
 }
 
-/** All keys that match, on all nodes, in batches. May return a key twice, and may miss one whose slot moves. */
+/** The owners of all such keys, on all nodes, in batches. May return one twice, and may miss one whose slot moves. */
 async function* scan(
   { runner, batchSize }: RetentionContext,
-  match: string,
+  { pattern, ownerOf }: KeysFound,
 ): AsyncGenerator<readonly string[]> {
   for (const { name } of await runner.nodes()) {
     let cursor = '0'
@@ -157,8 +152,8 @@ async function* scan(
       const nodes = await runner.nodes()
       const node = nodes.length === 1 ? nodes[0] : nodes.find((other) => other.name === name)
       if (!node) break // it has left the cluster
-      const step = await runner.runOn(node, scanKeys(cursor, match, batchSize))
-      yield step.keys
+      const step = await runner.runOn(node, scanKeys(cursor, pattern, batchSize))
+      yield step.keys.flatMap((key) => ownerOf(key) ?? [])
       cursor = step.next
     } while (cursor !== '0')
   }
