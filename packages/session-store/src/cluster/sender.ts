@@ -5,7 +5,6 @@ import { MAX_TIMEOUT_MS } from '../core/input.ts'
 import { type Command, keysOf } from '../core/operation.ts'
 import { notSent, type Outcome } from '../core/outcomes.ts'
 import { checkRange } from '../core/range.ts'
-import { collecting, sendTogether, type Waiting } from '../core/sending/batching.ts'
 import { disconnect } from '../core/sending/pool.ts'
 import type { NodeSender, Sender } from '../core/sending/sender.ts'
 import {
@@ -15,6 +14,7 @@ import {
 } from '../core/sending/strategies.ts'
 import { inSequence } from '../core/sending/wires.ts'
 import type { ClusterAddress } from './address.ts'
+import { batchingPerNode } from './batching.ts'
 import { checkCluster, clusterAt, connectionError } from './client.ts'
 import { ClusterHealth } from './health.ts'
 import { naiveClusterSender } from './naive.ts'
@@ -110,42 +110,13 @@ function sharedCluster(
       return await work(commands)
     }
 
-  function flush(waiting: readonly Waiting[]): void {
-    const byNode = new Map<string | undefined, Waiting[]>()
-    for (const { list, resolve, reject } of waiting) {
-      const collect: SendToNode = (node, commands) => {
-        const { promise, ...part } = Promise.withResolvers<readonly Outcome[]>()
-        const parts = byNode.get(node) ?? []
-        byNode.set(node, parts)
-        parts.push({ list: { ...list, commands }, ...part })
-        return promise
-      }
-      try {
-        const wait = prepare(list.commands)
-        if (wait) wait.then(() => send(list)).then(resolve, reject)
-        else sendPerNode(cluster, list.commands, collect).then(resolve, reject)
-      } catch (error) {
-        reject(error)
-      }
-    }
-    let total = 0
-    for (const [node, parts] of byNode) {
-      const send: Sender['send'] = ({ commands }) => {
-        total += commands.length
-        return toNode(node, commands)
-      }
-      void sendTogether({ send }, parts)
-    }
-    if (total > 0) publishRoundTrip(total) // to all nodes at the same time
-  }
-
   const send = {
     sequential: sendNow((commands) => inSequence(commands, sendCommand)),
     pipeline: sendNow((commands) => {
       publishRoundTrip(commands.length)
       return sendPerNode(cluster, commands, toNode)
     }),
-    batch: collecting(flush),
+    batch: batchingPerNode(cluster, { prepare, toNode }),
   }[strategy]
 
   return {
