@@ -71,10 +71,12 @@ const layers: readonly Layer[] = [
   ],
   ['load tests', 'load/', 'load', 'contenders', 'stack', 'fixtures', 'store entry'],
   ['container tests', 'docker/', 'stack', 'fixtures', 'api tests'],
+  ['pattern tests', 'examples/pattern/test/', 'pattern', 'store tests', 'fixtures'],
+  ['pattern', 'examples/pattern/'],
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const files = globSync('{apps,packages,load,docker}/**/*.ts', {
+const files = globSync('{apps,packages,load,docker,examples}/**/*.ts', {
   cwd: root,
   exclude: ['**/node_modules/**', '**/dist/**'],
 }).sort()

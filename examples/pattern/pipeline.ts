@@ -1,0 +1,99 @@
+// One open connection for all calls, and one round trip for each call: a pipeline, without MULTI and EXEC.
+import { createHash, randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+
+type Command = readonly [name: string, ...args: (string | number)[]]
+
+/** A command is never sent twice, and no call waits longer than the timeouts. */
+const options = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: 2_000,
+  commandTimeout: 2_000,
+}
+
+export async function openSessions(url: string) {
+  const redis = new Redis(url, options)
+  redis.on('error', () => {}) // calls fail with the same error, and ioredis connects again
+  await redis.connect()
+
+  const send: Send = async (commands) => {
+    const pipeline = redis.pipeline()
+    for (const [name, ...args] of commands) pipeline.call(name, ...args)
+    const results = (await pipeline.exec()) ?? []
+    return results.map(([error, reply]) => {
+      if (error) throw error
+      return reply
+    })
+  }
+  return { ...sessions(send), close: async () => redis.disconnect() }
+}
+
+// From here on, all four files are the same.
+
+type Send = (commands: readonly Command[]) => Promise<readonly unknown[]>
+
+const LOGIN = 'pattern:login' // hash: id → user
+const RECENT = 'pattern:recent' // sorted set: id → last seen, Unix seconds
+const POPULAR = 'pattern:viewed' // sorted set: item → minus the number of its views
+const viewed = (id: string) => `pattern:viewed:${id}` // sorted set of a session: item → last view
+const KEPT_VIEWS = 25
+
+/** Redis gets a hash of the token, so that nobody who reads Redis can use a session. */
+const idOf = (token: string) => createHash('sha256').update(token).digest('base64url')
+const now = () => Date.now() / 1000
+
+const sessions = (send: Send) => ({
+  /** Returns the token of a new session: its secret, for a cookie. */
+  async login(user: string): Promise<string> {
+    const token = randomBytes(24).toString('base64url')
+    const id = idOf(token)
+    await send([
+      ['ZADD', RECENT, now(), id],
+      ['HSET', LOGIN, id, user],
+    ])
+    return token
+  },
+
+  /** Records a page view. Undefined if the session has ended: then nothing is counted. */
+  async view(token: string, item: string) {
+    const id = idOf(token)
+    const [, , , views, user] = await send([
+      ['ZADD', RECENT, 'XX', now(), id], // XX: cannot bring back a session that has ended
+      ['ZADD', viewed(id), now(), item],
+      ['ZREMRANGEBYRANK', viewed(id), 0, -(KEPT_VIEWS + 1)],
+      ['ZINCRBY', POPULAR, -1, item],
+      ['HGET', LOGIN, id], // last: also shows a logout that came between these commands
+    ])
+    if (typeof user === 'string') return { user, views: -Number(views) }
+    await send([
+      ['DEL', viewed(id)],
+      ['ZINCRBY', POPULAR, 1, item],
+      ['ZREMRANGEBYSCORE', POPULAR, 0, '+inf'],
+    ])
+    return undefined
+  },
+
+  /** The users of the most recently seen sessions, newest first. */
+  async recent(limit = 50): Promise<string[]> {
+    const [ids] = (await send([['ZREVRANGE', RECENT, 0, limit - 1]])) as [string[]]
+    if (ids.length === 0) return []
+    const [users] = (await send([['HMGET', LOGIN, ...ids]])) as [(string | null)[]]
+    return users.filter((user) => user !== null)
+  },
+
+  /** Ends a session. Returns whether there was one. */
+  async logout(token: string): Promise<boolean> {
+    const id = idOf(token)
+    const [ended] = await send([
+      ['HDEL', LOGIN, id], // first: a view that comes later finds no session
+      ['ZREM', RECENT, id],
+      ['DEL', viewed(id)],
+    ])
+    return ended === 1
+  },
+})
+
+if (import.meta.main) await (await import('./try-out.ts')).tryOut(openSessions)

@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Model } from '../../../packages/session-store/test/model.ts'
+import * as batch from '../batch.ts'
+import * as naive from '../naive.ts'
+import * as pipeline from '../pipeline.ts'
+import * as sequential from '../sequential.ts'
+
+const server = redisOfThisFile()
+
+const patterns = { naive, sequential, pipeline, batch }
+const names = Object.keys(patterns) as (keyof typeof patterns)[]
+
+const fileOf = (name: string) => join(import.meta.dirname, '..', `${name}.ts`)
+const textOf = (name: string) => readFileSync(fileOf(name), 'utf8')
+
+async function openForThisTest(name: keyof typeof patterns, socket = server.socket) {
+  const sessions = await patterns[name].openSessions(socket)
+  onTestFinished(() => sessions.close())
+  return sessions
+}
+
+describe.each(names)('%s', (name) => {
+  test('matches a plain model', async () => {
+    const sessions = await openForThisTest(name)
+    const action = fc.record({
+      kind: fc.constantFrom('login', 'view', 'view', 'view', 'view', 'logout'),
+      session: fc.nat({ max: 2 }),
+      item: fc.nat({ max: 40 }).map((number) => `item ${number}`),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 60 }), async (actions) => {
+        await server.redis.flushall()
+        const model = new Model()
+        const tokens = ['no such token', 'another', '']
+        for (const [now, { kind, session, item }] of actions.entries()) {
+          const user = `user ${session}`
+          const token = tokens[session] ?? ''
+          if (kind === 'login') {
+            tokens[session] = await sessions.login(user)
+            model.updateToken(tokens[session], user, undefined, now)
+          } else if (kind === 'view') {
+            const expected = model.recordView(token, item, now)
+            const ended = expected === 'ONETRIP_UNKNOWN_SESSION'
+            expect(await sessions.view(token, item)).toEqual(ended ? undefined : expected)
+          } else expect(await sessions.logout(token)).toBe(model.logout(token))
+        }
+        const bySeen = [...model.recent].sort(([, a], [, b]) => b - a)
+        const users = bySeen.map(([token]) => model.login.get(token))
+        expect((await sessions.recent()).sort()).toEqual(users.sort())
+        const counts = await server.redis.zrange('pattern:viewed', 0, -1, 'WITHSCORES')
+        expect(new Map(pairs(counts))).toEqual(model.views)
+        expect(await server.redis.keys('pattern:viewed:*')).toHaveLength(model.viewed.size)
+      }),
+      { numRuns: name === 'naive' ? 5 : 20 },
+    )
+  })
+
+  test('keeps the newest 25 items of a session', async () => {
+    const sessions = await openForThisTest(name)
+    const token = await sessions.login('ada')
+    for (let item = 0; item < 30; item++) await sessions.view(token, `item ${item}`)
+    const [key = ''] = await server.redis.keys('pattern:viewed:*')
+    expect(await server.redis.zcard(key)).toBe(25)
+  })
+
+  test('concurrent calls of many sessions each get their own answer', async () => {
+    const sessions = await openForThisTest(name)
+    const tokens = await Promise.all(names.map((user) => sessions.login(user)))
+    await sessions.logout(tokens[0] ?? '')
+    const views = await Promise.all(tokens.map((token) => sessions.view(token, 'book')))
+    expect(views.map((view) => view?.user)).toEqual([undefined, ...names.slice(1)])
+  })
+
+  test('an error of Redis reaches only the call that it belongs to', async () => {
+    const sessions = await openForThisTest(name)
+    const [one, other] = [await sessions.login('ada'), await sessions.login('bob')]
+    await sessions.view(one, 'book')
+    const [key = ''] = await server.redis.keys('pattern:viewed:*')
+    await server.redis.set(key, 'not a sorted set')
+    const answers = await Promise.allSettled([
+      sessions.view(one, 'book'),
+      sessions.view(other, 'book'),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+  })
+
+  test('a killed Redis: calls fail, nothing is sent twice, and they work again', async () => {
+    const own = await redisForThisTest({ config: { appendonly: 'yes', appendfsync: 'always' } })
+    const sessions = await openForThisTest(name, own.socket)
+    const token = await sessions.login('ada')
+    const views = Array.from({ length: 200 }, () => sessions.view(token, 'book'))
+    const settled = Promise.allSettled(views)
+    await Promise.race(views)
+    own.program.signal('SIGKILL')
+    const answers = await settled
+    await own.restart()
+    const before = answers.filter(({ status }) => status === 'fulfilled').length
+    await expect.poll(() => sessions.view(token, 'book').catch(() => undefined)).toBeDefined()
+    const { views: counted = 0 } = (await sessions.view(token, 'book')) ?? {}
+    expect(counted).toBeGreaterThanOrEqual(before + 2)
+    expect(counted).toBeLessThanOrEqual(answers.length + 2)
+  })
+
+  test('runs against any Redis, and says so if there is none', async () => {
+    const own = await redisForThisTest()
+    const run = async (url: string) =>
+      await promisify(execFile)(process.execPath, [fileOf(name)], {
+        env: { ...process.env, REDIS_URL: url },
+      })
+    const { stdout } = await run(own.socket)
+    expect(stdout).toMatch(/^1000 views, 1 at a time +\d+ ms\n1000 views, 64 at a time +\d+ ms$/m)
+    await expect(run(`${own.socket}.missing`)).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('REDIS_URL'),
+    })
+  })
+
+  test('is whole on one page, and differs from the others only in how it sends', () => {
+    const text = textOf(name)
+    expect(text.split('\n').length - 1).toBeLessThanOrEqual(120)
+    const same = text.slice(text.indexOf('// From here on, all four files are the same.'))
+    expect(same).toBe(textOf('batch').slice(-same.length))
+    const [, ...imports] = text.match(/^import .*/gm) ?? []
+    expect(imports).toEqual(["import { Redis } from 'ioredis'"])
+  })
+})
+
+const pairs = (flat: readonly string[]): [item: string, views: number][] =>
+  flat.flatMap((item, index) => (index % 2 === 0 ? [[item, -Number(flat[index + 1])]] : []))
