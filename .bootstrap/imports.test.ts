@@ -50,7 +50,7 @@ const layers: readonly Layer[] = [
     'api tests',
     'store entry',
   ],
-  ['load', 'load/src/', 'stack', 'store entry', 'I/O threads', 'compared strategies'],
+  ['load', 'load/src/', 'stack', 'store entry', 'I/O threads', 'compared strategies', 'pattern'],
   [
     'compared strategies',
     'load/contenders/support/strategies.ts',

@@ -28,8 +28,7 @@ export async function openSessions(url: string) {
   let queue: Waiting[] = []
   const send: Send = (commands) =>
     new Promise((resolve, reject) => {
-      // The other requests that arrived in this turn of the event loop come before setImmediate.
-      if (queue.length === 0) setImmediate(flush)
+      if (queue.length === 0) setImmediate(flush) // after the other requests of this turn
       queue.push({ commands, resolve, reject })
     })
 
@@ -43,9 +42,9 @@ export async function openSessions(url: string) {
     const results = (await pipeline.exec()) ?? []
     for (const { commands, resolve, reject } of waiting) {
       const own = results.splice(0, commands.length)
+      // An error reaches only its own call: Redis has executed the commands of the others.
       const failed = own.find(([error]) => error !== null)
-      if (failed)
-        reject(failed[0]) // only this call: the commands of the others have been executed
+      if (failed) reject(failed[0])
       else resolve(own.map(([, reply]) => reply))
     }
   }
@@ -57,9 +56,9 @@ export async function openSessions(url: string) {
 
 type Send = (commands: readonly Command[]) => Promise<readonly unknown[]>
 
-const LOGIN = 'pattern:login' // hash: id → user
-const RECENT = 'pattern:recent' // sorted set: id → last seen, Unix seconds
-const POPULAR = 'pattern:viewed' // sorted set: item → minus the number of its views
+const LOGIN = 'pattern:login:' // hash: id → user
+const RECENT = 'pattern:recent:' // sorted set: id → last seen, Unix seconds
+const POPULAR = 'pattern:viewed:' // sorted set: item → minus the number of its views
 const viewed = (id: string) => `pattern:viewed:${id}` // sorted set of a session: item → last view
 const KEPT_VIEWS = 25
 

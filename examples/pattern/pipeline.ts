@@ -35,9 +35,9 @@ export async function openSessions(url: string) {
 
 type Send = (commands: readonly Command[]) => Promise<readonly unknown[]>
 
-const LOGIN = 'pattern:login' // hash: id → user
-const RECENT = 'pattern:recent' // sorted set: id → last seen, Unix seconds
-const POPULAR = 'pattern:viewed' // sorted set: item → minus the number of its views
+const LOGIN = 'pattern:login:' // hash: id → user
+const RECENT = 'pattern:recent:' // sorted set: id → last seen, Unix seconds
+const POPULAR = 'pattern:viewed:' // sorted set: item → minus the number of its views
 const viewed = (id: string) => `pattern:viewed:${id}` // sorted set of a session: item → last view
 const KEPT_VIEWS = 25
 

@@ -1,11 +1,18 @@
-import type { openSessions } from './batch.ts'
-
 const url = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379'
 const VIEWS = 1_000
 const ITEMS = 100
 
+/** The functions that all four files have. */
+interface Sessions {
+  login(user: string): Promise<string>
+  view(token: string, item: string): Promise<unknown>
+  recent(limit?: number): Promise<string[]>
+  logout(token: string): Promise<boolean>
+  close(): Promise<void>
+}
+
 /** Shows on the terminal what the four functions do, and how long 1,000 views take. */
-export async function tryOut(open: typeof openSessions): Promise<void> {
+export async function tryOut(open: (url: string) => Promise<Sessions>): Promise<void> {
   try {
     await show(await open(url))
   } catch (error) {
@@ -16,7 +23,7 @@ export async function tryOut(open: typeof openSessions): Promise<void> {
   }
 }
 
-async function show(sessions: Awaited<ReturnType<typeof openSessions>>): Promise<void> {
+async function show(sessions: Sessions): Promise<void> {
   const token = await sessions.login('ada')
   console.log('login("ada")              a token of', token.length, 'characters')
   console.log('view(token, "book")      ', await sessions.view(token, 'book'))

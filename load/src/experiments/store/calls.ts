@@ -10,11 +10,15 @@ import {
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
+import * as batch from '../../../../examples/pattern/batch.ts'
+import * as naive from '../../../../examples/pattern/naive.ts'
+import * as pipeline from '../../../../examples/pattern/pipeline.ts'
+import * as sequential from '../../../../examples/pattern/sequential.ts'
 import { comparedStrategies } from '../../../contenders/support/strategies.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 
-export const operations = ['update-token', 'record-view'] as const
+export const operations = ['update-token', 'record-view', 'pattern'] as const
 export type Operation = (typeof operations)[number]
 
 interface CallsOptions {
@@ -47,8 +51,9 @@ const WARM_UP = 0.2
  */
 export async function measureCalls(server: RedisServer, options: CallsOptions) {
   const { strategy, operation, concurrency, seconds, signal } = options
+  const pattern = operation === 'pattern' ? await openPattern(options) : undefined
   const store = createSessionStore({
-    ...senderOf(options),
+    ...(operation === 'pattern' ? { url: options.url, prefix: 'pattern:' } : senderOf(options)),
     tokens: { secrets: [newSecret()] },
     deadlineMs: DEADLINE_MS,
     janitor: 'elsewhere', // its commands would be measured, too
@@ -58,7 +63,9 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
     const viewsBefore = await countViews(store)
     const nextItem = skewedItems(concurrency === 1 ? 1 : ITEMS, seededRandom(SEED))
     const callers = await Promise.all(
-      Array.from({ length: concurrency }, () => callerOf(store, operation, nextItem)),
+      Array.from({ length: concurrency }, () =>
+        pattern ? patternCaller(pattern, nextItem) : callerOf(store, operation, nextItem),
+      ),
     )
     const warmUp = await callFor(callers, seconds * WARM_UP, signal)
     const ownBefore = process.cpuUsage()
@@ -81,6 +88,7 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
       ...microsPer(cpu, calls),
     }
   } finally {
+    await pattern?.close()
     await store.close()
   }
 }
@@ -90,6 +98,29 @@ export const comparedNames = Object.keys(comparedStrategies)
 function senderOf({ url, strategy, poolSize }: CallsOptions): Partial<SessionStoreOptions> {
   const sender = comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
   return sender ? { sender } : { url, poolSize, strategy: strategy as StrategyName }
+}
+
+const patterns: Readonly<Record<string, typeof batch | undefined>> = {
+  naive,
+  sequential,
+  pipeline,
+  batch,
+}
+
+/** @throws Problem if `examples/pattern` has no such strategy. */
+async function openPattern({ strategy, url }: CallsOptions) {
+  const pattern = patterns[strategy]
+  if (pattern) return await pattern.openSessions(url)
+  const names = Object.keys(patterns).join(',')
+  throw new Problem(`examples/pattern has no ${strategy}: use --strategies ${names}.`)
+}
+
+async function patternCaller(
+  { login, view }: Awaited<ReturnType<typeof openPattern>>,
+  nextItem: () => string,
+): Promise<Caller> {
+  const token = await login('user')
+  return () => view(token, nextItem())
 }
 
 type Caller = () => Promise<unknown>

@@ -67,6 +67,7 @@ strategy is compared with its own first setting.
 
 Examples:
   npm run load -- store --operation record-view --concurrency 64 --links loopback
+  npm run load -- store --operation pattern --strategies naive,sequential,pipeline,batch --links loopback,1ms@1Gb/s
   npm run load -- store --strategies batch --links loopback --concurrency 64 --pool-sizes 1,2,4,8 --io-threads 1,2`,
   rounds: 3,
   duration: 1,
@@ -74,7 +75,7 @@ Examples:
   configure(command) {
     const operation = new Option(
       '--operation <name>',
-      'updateToken (as in the source articles) or recordView',
+      'updateToken (as in the source articles), recordView, or the view of examples/pattern',
     )
     const all = linkNames.join(',')
     const threads = "Redis's threads, including the main thread"
