@@ -39,7 +39,7 @@ const program = new Command('npm run redis --')
 Builds:
   patched    the build that Onetrip uses: upstream, security fixes and our patches
   stock      upstream with security fixes
-  baseline   stock with the O(N) search on close and the O(N) INFO of Redis before version 5
+  baseline   stock with the O(N) search on close and the O(N) INFO of Redis 4
   tools      redis-cli and redis-benchmark, for all builds
 
   patched@0005 has only the patches of patched up to 0005, to measure patches separately.

@@ -49,8 +49,8 @@ export const ioThreads: Experiment<IoThreadsOptions, (one: Case) => RedisServer>
   summary: 'GET, SET, MGET of 10 and LPUSH with I/O threads, by size of the values and pipeline',
   about: `
 In the source articles, Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and not higher
-with eight, because the main thread, which executes all commands, became the bottleneck. The setting io-threads
-includes the main thread; 1 means off.
+with eight (208,700 on average over all commands), because the main thread, which executes all commands, became
+the bottleneck. The setting io-threads includes the main thread; 1 means off.
 
 Commands: GET, SET, MGET of 10 keys, LPUSH (every 64th command is an LTRIM that keeps the list short), and MIX:
 SET and GET in turn, as memtier sends them. Connections use TCP. The generator builds its requests before the run

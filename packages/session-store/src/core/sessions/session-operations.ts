@@ -55,7 +55,7 @@ export interface Session {
   lastSeenAt: number
 }
 
-/** `check_token` of the source articles, and the time of last use. Keys: recent, login. */
+/** The user of a session, and its time of last use. Keys: recent, login. */
 export function checkToken(
   keys: Keys,
   id: string,
