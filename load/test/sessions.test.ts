@@ -2,7 +2,7 @@ import { serve } from '@onetrip/stack/testing/serve.ts'
 import { expect, test } from 'vitest'
 import { logIn } from '../src/drivers/http/sessions.ts'
 
-const never = new AbortController().signal
+const { signal } = new AbortController()
 
 /** An API that accepts `room` logins and then answers with the status `refusal`. */
 async function api(room = Number.POSITIVE_INFINITY, refusal = 503) {
@@ -30,7 +30,7 @@ async function api(room = Number.POSITIVE_INFINITY, refusal = 503) {
 
 test('logs in different users, and logs out all of them', async () => {
   const { url, users, inside } = await api()
-  const sessions = await logIn(url, 20, never)
+  const sessions = await logIn(url, 20, signal)
   expect(sessions.tokens).toHaveLength(20)
   expect(new Set(users).size).toBe(20)
   expect(inside.size).toBe(20)
@@ -43,13 +43,7 @@ test.each([
   [429, /\(429\).*LOGIN_LIMIT_PER_ADDRESS=0/],
 ])('users who are logged in before a refusal (%d) are logged out', async (status, message) => {
   const { url, users, inside } = await api(12, status)
-  await expect(logIn(url, 20, never)).rejects.toThrow(message)
+  await expect(logIn(url, 20, signal)).rejects.toThrow(message)
   expect(users).toHaveLength(12)
-  expect(inside.size).toBe(0)
-})
-
-test('an interrupt ends the logins', async () => {
-  const { url, inside } = await api()
-  await expect(logIn(url, 20, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
   expect(inside.size).toBe(0)
 })

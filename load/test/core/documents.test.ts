@@ -10,7 +10,6 @@ import {
   publishedOverview,
   withFigures,
 } from '../../src/reporting/document.ts'
-import { readResults } from '../../src/reporting/files.ts'
 import { runLoad } from '../support/run.ts'
 
 const documents = await Promise.all(
@@ -35,13 +34,6 @@ test('load/results/README.md has all results, in at most 300 lines', async () =>
   const text = await readFile(join(published, 'README.md'), 'utf8')
   expect(text).toBe(await publishedOverview())
   expect(text.split('\n').length).toBeLessThanOrEqual(300)
-})
-
-test('the main result of an experiment comes before its other results', async () => {
-  const names = (await readResults(published)).map(({ name }) => name)
-  expect(names.indexOf('short-connections.json')).toBeLessThan(
-    names.indexOf('short-connections-get-8000.json'),
-  )
 })
 
 /** A folder with a small result over HTTP, `a.json`. */
@@ -76,17 +68,7 @@ test('replaces tables and lists below marks, and keeps all other text', async ()
   expect(await withFigures(filled, folder)).toBe(filled)
 })
 
-test('a mark selects rows and columns of a table', async () => {
-  const mark = '<!-- a.json, table 1: naive; errors, requests/s -->'
-  const [, , head = '', , row = ''] = (
-    await withFigures(`${mark}\n`, await folderOfResults())
-  ).split('\n')
-  expect(head.split(/ *\| */)).toEqual(['', 'variant', 'errors', 'requests/s (range)', ''])
-  expect(row.split(/ *\| */)).toEqual(['', 'naive', '0', '7.00', ''])
-})
-
 test.for([
-  ['No mark.', 'It has no mark such as'],
   ['<!-- b.json, claims -->', 'b.json cannot be read: ENOENT'],
   ['<!-- a.json, table 99 -->', /a\.json has no table 99, only \d tables/],
   ['<!-- a.json, table 1: nobody; p99 ms -->', 'The table of a.json has no row nobody'],
@@ -105,13 +87,11 @@ test('npm run load -- document updates a file, or leaves it unchanged after an e
     return { code, output: program.output.join('\n'), text: await readFile(path, 'utf8') }
   }
   const filled = await document('<!-- http.json, table 1 -->\n')
-  expect(filled).toMatchObject({ code: 0, output: expect.stringContaining('has the new figures') })
-  expect(filled.text).toMatch(/^\| naive /m)
-  expect((await document(filled.text)).output).toContain('is up to date')
+  expect(filled).toMatchObject({ code: 0, text: expect.stringMatching(/^\| naive /m) })
   expect(await document('No mark.')).toEqual({
     code: 1,
     text: 'No mark.',
-    output: expect.stringContaining('was not changed. It has no mark such as'),
+    output: expect.stringContaining('was not changed'),
   })
   expect(await filesIn(state)).toEqual([])
 })

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { http } from '../../src/experiments/http/http.ts'
 import { ioThreads } from '../../src/experiments/io-threads/io-threads.ts'
 import * as machine from '../../src/measure/machine.ts'
-import { readResult, readResults } from '../../src/reporting/files.ts'
+import { readResult } from '../../src/reporting/files.ts'
 import { markdownOf } from '../../src/reporting/markdown.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from '../../src/reporting/outputs.ts'
 import { pageOf } from '../../src/reporting/page.ts'
@@ -62,17 +62,15 @@ test('the latest report has a page for each experiment, and --no-report does not
   await (await prepareOutputs(flags([])))(saved)
   expect((await filesIn(state)).toSorted()).toEqual(['http.html', 'http.json', 'latest.html'])
 
+  await writeFile(join(state, 'report', 'report', 'info.json'), 'of another version')
   const threads = runsOf({ command: 'GET', build: 'patched', threads: 1 }, { p99: [1] })
   const other = { name: 'b', experiment: ioThreads, result: resultOf(ioThreads, threads) }
-  await writeFile(join(state, 'report', 'report', 'info.json'), 'of another version')
   await (await prepareOutputs(flags([])))(other)
   const index = await readFile(join(state, 'report', 'latest.html'), 'utf8')
-  const links = [...index.matchAll(/<a href="(.*?)">(.*?)<\/a>/g)].map(([, ...link]) => link)
-  expect(links).toEqual([
-    ['report/http.html', http.title],
-    ['report/io-threads.html', ioThreads.title],
+  expect([...index.matchAll(/<a href="(.*?)">/g)].map(([, link]) => link)).toEqual([
+    'report/http.html',
+    'report/io-threads.html',
   ])
-  expect(index).toContain('batch answers 12.0 times as many')
   const page = await readFile(join(state, 'report', 'report', 'http.html'), 'utf8')
   expect(page).toMatch(/^naive .* 3,333 /m)
 })
@@ -86,53 +84,27 @@ test('an error in the latest report does not prevent other files', async () => {
   expect((await filesIn(folder)).toSorted()).toEqual(['a.json', 'state'])
 })
 
-test('reads the results of a folder in the order of the experiments', async () => {
-  const folder = await temporaryFolder()
-  const threads = runsOf({ command: 'GET', build: 'patched', threads: 1 }, { p99: [1] })
-  await writeFile(join(folder, 'a.json'), JSON.stringify(resultOf(ioThreads, threads)))
-  await writeFile(join(folder, 'b.json'), JSON.stringify(result))
-  const names = (await readResults(folder)).map(({ name, experiment }) => [name, experiment.name])
-  expect(names).toEqual([
-    ['b.json', 'http'],
-    ['a.json', 'io-threads'],
-  ])
-})
-
 const of = (change: object) => JSON.stringify({ ...result, ...change })
-const _sample = (change: object) => of({ samples: [{ ...result.samples[0], ...change }] })
 
 test.each([
   ['Unexpected end of JSON', ''],
   ['not a result of npm run load', 'null'],
-  ['not a result of npm run load', '[1, 2]'],
   ['not a result of npm run load', '{"format":"onetrip-load-http/3"}'],
   ['unknown experiment "toString"', of({ experiment: 'toString' })],
-  ['the result has no samples', of({ samples: undefined })],
   ['the result has no samples', of({ samples: [] })],
 ])('rejects an invalid file: %s', async (message, content) => {
   const path = join(await temporaryFolder(), 'x.json')
   await writeFile(path, content)
-  const refused = expect(readResult(path)).rejects
-  await refused.toThrow(message)
-  await expect(readResult(path)).rejects.toThrow(`${path} cannot be read: `)
+  await expect(readResult(path)).rejects.toThrow(`${path} cannot be read: ${message}`)
 })
 
-test('the page escapes all strings of a result', () => {
-  const command = '<script>"&'
-  const page = pageOf(partOf({ experiment: http, result: { ...result, command } }))
-  expect(page).toContain('&#60;script&#62;&#34;&#38;')
-  expect(page).not.toMatch(/<(script|link|img)/)
-})
-
-test('Markdown has the claims and tables, and escapes the data', () => {
-  const command = 'npm run load -- `x` | <b>*a*</b>'
+test('HTML and Markdown escape all strings of a result', () => {
   const machine = { ...result.machine, cpu: 'a|b\n# <img src=x> [c](d) `e` _f_' }
-  const text = markdownOf(partOf({ experiment: http, result: { ...result, command, machine } }))
-  expect(text).toContain(
-    '**batch answers 12.0 times as many requests a second as naive (one round).**',
-  )
-  expect(text).toMatch(/^\| naive +\| +3,333 \| +1 \|/m)
-  expect(text).toMatch(/^\| -+ \| -+: \|/m)
+  const command = 'npm run load -- `x` | <b>*a*</b>'
+  const part = partOf({ experiment: http, result: { ...result, command, machine } })
+  expect(pageOf(part)).toContain('&#60;b&#62;')
+  expect(pageOf(part)).not.toMatch(/<(b|script|link|img)\b/)
+  const text = markdownOf(part)
   expect(text).toContain(String.raw`a\|b \# \<img src=x\> \[c\](d) \`e\` \_f\_, 2 cores`)
   expect(text).toContain("`npm run load -- 'x' | <b>*a*</b>`")
 })

@@ -3,7 +3,6 @@ import type { Experiment, Run } from '../../src/experiment/experiment.ts'
 import { orderOf } from '../../src/experiment/rounds.ts'
 import type { Measured } from '../../src/experiment/shape.ts'
 import { partOf } from '../../src/reporting/part.ts'
-import { resultText } from '../../src/reporting/terminal.ts'
 import { runExperiment } from '../../src/run.ts'
 
 interface Toy {
@@ -52,13 +51,8 @@ function toy(
       expect(bench).toBe('bench')
       return await measure(String(name), run)
     },
-    sections: (rows) => [
-      {
-        title: '',
-        tables: [{ caption: '', head: ['n'], rows: [[`${rows.all.length}`]], texts: [] }],
-      },
-    ],
-    claims: () => ['Toys are small.'],
+    sections: () => [],
+    claims: () => [],
   }
 }
 
@@ -80,8 +74,6 @@ test('a result has all rounds without the warm-up, and the conditions of the mea
   expect(runs).toEqual(['a0', 'a1', 'b1', 'b2', 'a2', 'b3', 'a3'])
   expect(error).toBeNull()
   expect(result).toMatchObject({
-    format: 'onetrip-result/1',
-    experiment: 'toy',
     command: 'npm run load -- toy',
     interrupted: false,
     load: { what: 'dolls' },
@@ -99,7 +91,6 @@ test('a result has all rounds without the warm-up, and the conditions of the mea
   const text = printed.join('')
   expect(text).toMatch(/^what +dolls$/m)
   expect(text).toMatch(/^Round 3\/3 {2}a {2}size 3\.00$/m)
-  expect(resultText(partOf({ experiment: toy(), result }))).toContain('Toys are small.')
 })
 
 describe('a run that ends early', () => {
@@ -111,7 +102,6 @@ describe('a run that ends early', () => {
 
   test.each([
     ['b2', 2],
-    ['a2', 2],
     ['b3', 4],
   ])('a failure in %s keeps %i samples and the reason', async (at, left) => {
     const experiment = breaking(at, ({ context }) => {
@@ -123,9 +113,7 @@ describe('a run that ends early', () => {
     expect(result.samples).toHaveLength(left)
     expect(error).toMatchObject({ message: 'Redis is gone' })
     expect(undone).toEqual(['last', 'first'])
-    expect(resultText(partOf({ experiment, result }))).toMatch(
-      /^Failed: .* rounds only\. Redis is gone$/m,
-    )
+    expect(partOf({ experiment, result }).ending.join()).toContain('Redis is gone')
   })
 
   test.each(['a2', 'b3'])('an interrupt in %s keeps the complete rounds', async (at) => {
@@ -140,18 +128,14 @@ describe('a run that ends early', () => {
     expect(result.samples).toHaveLength(at === 'a2' ? 2 : 4)
   })
 
-  test.each(['a0', 'a1', 'b1'])('a failure or interrupt in %s leaves no result', async (at) => {
+  test.each(['a0', 'b1'])('an interrupt in %s leaves no result', async (at) => {
     const interrupt = new AbortController()
-    const failing = breaking(at, () => {
-      throw new Error('connection lost')
-    })
-    await expect(run(failing)).rejects.toThrow('connection lost')
+    const experiment = breaking(at, () => interrupt.abort(new Error('enough')))
+    await expect(run(experiment, interrupt)).rejects.toThrow('enough')
     expect(undone).toEqual(['last', 'first'])
-    const interrupted = breaking(at, () => interrupt.abort(new Error('enough')))
-    await expect(run(interrupted, interrupt)).rejects.toThrow('enough')
   })
 
-  test('an error in the preparation is replaced by its cause', async () => {
+  test('a failure in the preparation is replaced by its cause', async () => {
     const experiment: Experiment<Toy, string> = {
       ...toy(),
       async prepare(context) {

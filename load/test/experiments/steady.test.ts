@@ -38,18 +38,9 @@ test('outliers in a few windows have no effect', () => {
   expect(verdictOf(heap((second) => (inFault(second) ? 90 : 40) * MB))?.isSteady).toBe(true)
 })
 
-test('decreasing memory is steady', () => {
-  expect(verdictOf(heap((second) => (60 - second / 100) * MB))?.isSteady).toBe(true)
-})
-
 test('too few readings are not steady', () => {
-  expect(verdictOf(heap(() => 40 * MB).slice(0, 23))).toEqual({
-    resource: 'worker heap',
-    start: null,
-    end: null,
-    bound: null,
-    isSteady: false,
-  })
+  const verdict = verdictOf(heap(() => 40 * MB).slice(0, 23))
+  expect(verdict).toMatchObject({ start: null, bound: null, isSteady: false })
 })
 
 test.for([

@@ -167,7 +167,7 @@ const closingItself = (url: string): Sender => ({
 })
 
 /** The system's error code among the causes of an error, such as `EADDRNOTAVAIL`; else the message. */
-export function kindOf(error: unknown): string {
+function kindOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at.name !== 'StoreError' && 'code' in at) return String(at.code)
   }
