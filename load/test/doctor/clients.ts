@@ -44,12 +44,6 @@ export function oneByOne(socket: string, name: string): void {
   untilTestEnds(() => redis.get('key'))
 }
 
-/** Sends these commands in one pipeline, in a loop. */
-export function pipelining(socket: string, name: string, ...commands: string[][]): void {
-  const redis = kept(socket, name)
-  untilTestEnds(() => redis.pipeline(commands).exec())
-}
-
 /** Sends GETs and does not read the replies. Resolves when they are sent. */
 export async function unread(
   socket: string,
