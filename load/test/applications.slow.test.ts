@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runExperiment } from './support/experiment.ts'
 
-const short = ['--rounds=1', '--duration=1', '--warmup=0.5', '--connections=4', '--sessions=16']
+const short = ['--rounds=1', '--duration=0.5', '--warmup=0.2', '--connections=4', '--sessions=16']
 
 /** Round trips and connections per request: one for the session, the others for the application's update. */
 const expected = {

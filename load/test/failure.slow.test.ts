@@ -21,9 +21,7 @@ const redis = { name: 'Redis (patched)', words: ['redis-server'] }
 const api = { name: 'the batch API', words: ['apps/api/src/server.ts'] }
 
 test.for([
-  ['http', redis, served],
   ['http', api, served],
-  ['latency', api, [...served, '--rate=20']],
   ['store', redis, ['--strategies=pipeline', '--links=unix']],
 ] as const)(
   '%s keeps the complete rounds when a program is killed',

@@ -3,10 +3,7 @@ import { runExperiment } from '../support/experiment.ts'
 
 test('slot-move: larger keys block both nodes for longer', async () => {
   const args = ['--parts=slot-move', '--rounds=1', '--sessions=1000,200000']
-  const { text, result } = await runExperiment('cluster', args)
-  expect(text).toMatch(
-    /^Moving login \(hash\) with 200,000 sessions blocked the source for [\d.,]+ ms/m,
-  )
+  const { result } = await runExperiment('cluster', args)
   expect(result.samples).toHaveLength(4)
   for (const key of ['login (hash)', 'recent (sorted set)']) {
     const [small, large] = result.samples
@@ -33,10 +30,7 @@ test('slot-move: a payload above the limit of the target is an error without val
 
 test('memory: sessions, items and data need memory', async () => {
   const args = ['--parts=memory', '--rounds=1', '--small=1000', '--large=6000', '--partitions=4']
-  const { text, result } = await runExperiment('cluster', args)
-  expect(text).toMatch(
-    /^6,000 sessions with 5 viewed items each need [\d.,]+ bytes per session\.$/m,
-  )
+  const { result } = await runExperiment('cluster', args)
   const of = (part: object) =>
     Number(
       result.samples.find(({ case: one }) =>
@@ -53,11 +47,7 @@ test('memory: sessions, items and data need memory', async () => {
 
 test('cluster measures the CPU time of a view by nodes, and without a cluster', async () => {
   const args = ['--rounds=1', '--duration=0.3', '--nodes=1,3', '--in-flight=1,16', '--clients=2']
-  const { text, result } = await runExperiment('cluster', args)
-  expect(text).toMatch(
-    /^Without a cluster, a view takes [\d.,]+ µs of CPU time of all main threads/m,
-  )
-  expect(text).toMatch(/^With 3 nodes, a view takes/m)
+  const { result } = await runExperiment('cluster', args)
   const cases = result.samples.map(({ case: { nodes, inFlight } }) => `${nodes} ${inFlight}`)
   expect(cases).toEqual(['0 16', '1 1', '1 16', '3 1', '3 16'])
   const of = (name: string) => result.samples[cases.indexOf(name)]?.values ?? {}

@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
+import { requireRedisBenchmark } from '../../src/drivers/redis/redis-benchmark.ts'
 import { runExperiment } from '../support/experiment.ts'
 
 test('big-keys measures LRANGE by length, and DEL and UNLINK by type', async () => {
@@ -9,10 +13,7 @@ test('big-keys measures LRANGE by length, and DEL and UNLINK by type', async () 
     '--lengths=1,5000',
     '--elements=200000',
   ]
-  const { text, result } = await runExperiment('commands', args)
-  expect(text).toMatch(
-    /^An LRANGE of 5,000 elements takes [\d.,]+ µs .*, [\d.]+ ns per additional element\.$/m,
-  )
+  const { result } = await runExperiment('commands', args)
   const metric = (name: string, one: Record<string, unknown>) => {
     const same = (of: object) => expect.objectContaining(one).asymmetricMatch(of)
     return Number(result.samples.find((sample) => same(sample.case))?.values[name])
@@ -20,9 +21,6 @@ test('big-keys measures LRANGE by length, and DEL and UNLINK by type', async () 
   const reads = [1, 5_000].map((elements) => ({ command: 'LRANGE', elements }))
   const [short, long] = reads.map((one) => metric('mainCpuMicros', one))
   expect(long).toBeGreaterThan(5 * Number(short))
-  for (const key of ['list', 'set', 'hash', 'sorted set']) {
-    expect(text).toContain(`DEL of a ${key} with 200,000 elements blocked all other clients for `)
-  }
   // Without lists: a node of a list has many elements, so even DEL frees it quickly.
   for (const key of ['set', 'hash', 'sorted set']) {
     const [del = 0, unlink = 0] = ['DEL', 'UNLINK'].map((command) =>
@@ -38,14 +36,37 @@ test('big-keys measures LRANGE by length, and DEL and UNLINK by type', async () 
 test('info shows that CLIENT LIST needs more CPU time with more clients', async () => {
   // Long enough for a reply on a busy machine.
   const args = ['--quick', '--sets=info', '--duration=0.3', '--idle=10,800']
-  const { text, result } = await runExperiment('commands', args)
-  expect(text).toMatch(
-    /CLIENT LIST \(patched\): a reply takes [\d.]+ times as much CPU time with 800/,
-  )
+  const { result } = await runExperiment('commands', args)
   const cost = (command: string, idle: number) =>
     result.samples.find(({ case: one }) => one.command === command && one.idle === idle)?.values
       .mainCpuMicros
   expect(cost('CLIENT LIST', 800)).toBeGreaterThan(2 * Number(cost('CLIENT LIST', 10)))
   expect(cost('INFO', 800)).toBeLessThan(Number(cost('CLIENT LIST', 800)))
   expect(cost('nothing', 10)).toBeUndefined()
+})
+
+const firstWord = (name: unknown) => /^[A-Z]+/.exec(String(name))?.[0]
+
+test('commands runs the default tests of redis-benchmark and shows the source articles', async () => {
+  const { text, result } = await runExperiment('commands', [
+    '--quick',
+    '--sets=usual',
+    '--requests=1000',
+  ])
+  expect(text).toMatch(/^PING .* 34,843 /m)
+  for (const { values, details } of result.samples) {
+    expect(details?.command).toContain(' -c 1 -n 1000 ')
+    expect(values.perSecond).toBeGreaterThan(0)
+    expect(values.mainCpuMicros).toBeGreaterThan(0)
+  }
+
+  const redis = await redisForThisTest()
+  const program = await requireRedisBenchmark(new AbortController().signal)
+  const args = ['-s', redis.socket, '-n', '1', '--csv']
+  const { stdout } = await promisify(execFile)(program, args)
+  const [, ...lines] = stdout.trim().split('\n')
+  const names = lines.map((line) => line.slice(1)).filter((name) => !name.includes('needed to'))
+  expect(result.samples.map(({ case: one }) => firstWord(one.command))).toEqual(
+    names.map(firstWord),
+  )
 })

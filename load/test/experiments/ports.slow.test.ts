@@ -10,9 +10,7 @@ test.skipIf(!namespaces)(
   'only a client that closes its connections runs out of ports',
   async () => {
     const args = [...few, '--cases=no-reuse,few-waiting,quit,pool']
-    const { text, result } = await runExperiment('ports', args)
-    expect(text).toMatch(/^client closes(?: †)? +60 +0 +[\d.]+ % /m)
-    expect(text).toContain('With a pool, ports do not run out.')
+    const { result } = await runExperiment('ports', args)
     expect(result.network).toBe('own namespace')
     const [closes, ...others] = result.samples
     expect(Object.keys(closes?.errors ?? {})).toEqual(['EADDRNOTAVAIL'])

@@ -3,16 +3,12 @@ import { runExperiment } from '../support/experiment.ts'
 
 test('retention trims to the limit and measures commands that block Redis', async () => {
   const args = ['--quick', '--sessions=3000', '--batch-sizes=100,500']
-  const { text, result } = await runExperiment('retention', args)
-  expect(text).toMatch(/^The janitor \(batches of 100\) ended 3,001 sessions in /m)
+  const { result } = await runExperiment('retention', args)
   const cleanUps = result.samples.map(({ case: one }) => one.cleanUp)
   const janitors = ['janitor (batches of 100)', 'janitor (batches of 500)']
   const pieces = [100, 500].map((size) => `ZREMRANGEBYRANK (${size} at a time)`)
   const once = 'one ZREMRANGEBYRANK'
   expect(cleanUps).toEqual(['none', ...janitors, once, ...pieces, 'sweep afterwards'])
-  expect(text).toMatch(
-    /^ZREMRANGEBYRANK \(100 at a time\) trimmed the list of recent sessions in /m,
-  )
   // The observer's session counts towards the limit, too.
   const removed = result.samples.map(({ values }) => values.removed)
   expect(removed).toEqual([undefined, 3_001, 3_001, 3_000, 3_000, 3_000, 3_000])

@@ -24,6 +24,7 @@ test(
     expect(values.wrong).toBe(2)
     expect(values.lost).toBeGreaterThan(0)
     expect(values.extra).toBeGreaterThan(900) // some may have had an unknown outcome
+    expect(text).toContain('The soak failed: extra.')
     for (const item of [removed, raised]) expect(text).toContain(`${item}: `)
   },
   3 * MINUTES,

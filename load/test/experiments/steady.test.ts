@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { Rows } from '../../src/experiment/rows.ts'
 import type { Reading } from '../../src/experiments/soak/readings.ts'
 import { planOf } from '../../src/experiments/soak/run.ts'
+import { soak } from '../../src/experiments/soak/soak.ts'
 import { judge } from '../../src/experiments/soak/steady.ts'
 
 const MB = 1e6
@@ -51,4 +53,12 @@ test.for([
   expect(faultsAt).toHaveLength(faults as number)
   expect(faultsAt[0]).toBe(warmUpSeconds)
   expect(faultsAt.at(-1)).toBeLessThan(0.95 * seconds)
+})
+
+test('a soak fails if a resource was not steady', () => {
+  const values = { lost: 0, extra: 0, wrong: 0, unrecovered: 0, unsteady: 0 }
+  const failuresOf = (unsteady: number) =>
+    soak.failures?.(Rows.of(soak, [{ case: {}, round: 1, values: { ...values, unsteady } }]))
+  expect(failuresOf(0)).toEqual([])
+  expect(failuresOf(1)).toEqual(['The soak failed: unsteady.'])
 })

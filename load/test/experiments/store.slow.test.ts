@@ -1,21 +1,14 @@
 import { strategyNames } from '@onetrip/session-store'
-import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { comparedNames } from '../../src/experiments/store/calls.ts'
 import { runExperiment } from '../support/experiment.ts'
-import { runLoad } from '../support/run.ts'
 
 test('measures all strategies over several links, and shows the source articles', async () => {
   const { text, result } = await runExperiment('store', [
     '--quick',
     '--links=loopback,switch,20ms@1Gb/s',
   ])
-  expect(text).toContain('No CPU time is shown below 100 calls/s')
   expect(text).toMatch(/^switch +pipeline .* 2,841 /m)
-  expect(text).toMatch(
-    /^Over switch, a pipeline makes [\d.]+ times as many calls .* \(articles: 3\.84\)\.$/m,
-  )
-  expect(result).toMatchObject({ options: { concurrency: 1, rounds: 1 } })
   expect(result.samples).toHaveLength(3 * (strategyNames.length + comparedNames.length))
   for (const { case: one, values } of result.samples) {
     // A call takes at least a round trip of its link; timers may fire early.
@@ -37,17 +30,8 @@ test('measures recordView with pools, I/O threads and several calls in flight', 
     '--pool-sizes=1,2',
     '--io-threads=1,2',
   ])
-  expect(text).toContain('record-view, calls at a time: 8')
   expect(text).toMatch(/^batch(?: †)? +2 +2 +[\d.]+ +[\d,]+/m)
   expect(text).not.toContain('articles calls/s')
   const settings = result.samples.map(({ case: one }) => `${one.poolSize} ${one.ioThreads}`)
   expect(settings).toEqual(['1 1', '2 1', '1 2', '2 2'])
-})
-
-test('rejects an invalid link before it starts programs', async () => {
-  const state = await temporaryFolder()
-  const args = ['store', '--links=5ms@fast']
-  const load = await runLoad({ state, args, until: /a bandwidth such as 1Gb/ })
-  expect((await load.exited).code).toBe(1)
-  expect(await filesIn(state)).toEqual([])
 })

@@ -6,19 +6,13 @@ import { expectNothingLeft, runLoad } from './run.ts'
 
 export const MINUTES = 60_000
 
-interface SoakTest {
-  args?: readonly string[]
-  env?: NodeJS.ProcessEnv
-}
-
 /** Starts a soak of half a minute. Resolves when it injects the first fault. */
-export async function startSoak({ args: more = [], env = {} }: SoakTest = {}) {
+export async function startSoak(...more: string[]) {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
   const args = ['soak', '--minutes=0.5', '--rate=100', '--sessions=20', '--no-report', ...more]
   const load = await runLoad({
     state,
-    env,
     until: /: (Redis|a node) killed/,
     args: [...args, '--json', json],
   })

@@ -58,11 +58,3 @@ test('--url needs REDIS_URL and an API that reports its metrics', async () => {
   expect(text).toContain('does not report its metrics')
   expect(text).not.toContain('secret')
 })
-
-test.each([
-  [['--url', 'ftp://127.0.0.1'], 'is not like http://'],
-  [['--url', 'http://127.0.0.1:1,http://127.0.0.1:1'], 'only once'],
-  [['--url', 'http://127.0.0.1:1', '--variants', 'naive'], 'cannot be used with'],
-])('rejects %j: %s', async (args, words) => {
-  expect(await refusal(args)).toContain(words)
-})
