@@ -55,7 +55,7 @@ export async function compile(
 }
 
 /** Adds the dependencies that newer versions, such as 8.6, have in addition to those of 8.0. */
-export function withDependencies(makeFlags: readonly string[], tree: string): string[] {
+function withDependencies(makeFlags: readonly string[], tree: string): string[] {
   const more = existsSync(join(tree, 'deps', 'xxhash')) ? ' xxhash' : ''
   return makeFlags.map((flag) => (flag.startsWith('DEPENDENCY_TARGETS=') ? flag + more : flag))
 }

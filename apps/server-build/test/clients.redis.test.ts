@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { many, open, type Peer } from '../faults/peer.ts'
 import { startServer } from '../faults/server.ts'
 import { sharedLibrary } from '../faults/shared-library.ts'
-import { program } from './real-redis.ts'
+import { patchedServer } from './real-redis.ts'
 
 // Patches 0014 to 0016: reply buffers, lazily created client state, addresses, and the client index.
 
@@ -13,7 +13,7 @@ const smallest = 1024
 const largest = 16 * 1024
 
 const start = async (config: Record<string, string> = {}) =>
-  startServer(await program('redis-server'), config)
+  startServer(await patchedServer(), config)
 
 /** Sends commands and returns their replies. */
 async function talk(peer: Peer, commands: string): Promise<string> {
@@ -176,7 +176,7 @@ test.each([
   const calls = join(await temporaryFolder(), 'calls')
   const preload = await sharedLibrary('count-inet-ntop.c')
   const server = await startServer(
-    await program('redis-server'),
+    await patchedServer(),
     { loglevel },
     { env: { LD_PRELOAD: preload, INET_NTOP_CALLS: calls } },
   )

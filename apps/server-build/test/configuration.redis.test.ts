@@ -27,16 +27,6 @@ test('the server has every setting of redis.conf', async () => {
   }
 })
 
-test('every setting has a comment with its reason', () => {
-  for (const line of settings) {
-    const before = template
-      .slice(0, template.indexOf(`\n${line}\n`))
-      .split('\n\n')
-      .at(-1)
-    expect(before, line).toMatch(/^# .+/)
-  }
-})
-
 test('an older server gets only settings that it knows', () => {
   expect(configurationFor('7.0.15', template)).not.toContain('\nmax-new-connections-per-cycle')
   expect(configurationFor('8.0.2', template)).toBe(template)

@@ -8,7 +8,7 @@ import { sharedLibrary } from '../faults/shared-library.ts'
 import {
   connected,
   freePort,
-  program,
+  patchedServer,
   redisCli,
   setsockoptCalls,
   tcpSocket,
@@ -28,20 +28,11 @@ test('redis-server --version and INFO show the build', async () => {
   const key = /^onetrip_build_key:([0-9a-f]{12})\r?$/m.exec(info)?.[1]
   expect(info).toMatch(/^onetrip_build:patched\r?$/m)
   expect(info).toMatch(new RegExp(`^process_id:${redis.program.pid}\\r?$`, 'm'))
-  const server = await program('redis-server')
+  const server = await patchedServer()
   expect(server).toContain(`patched-${key}`)
   expect(execFileSync(server, ['--version'], { encoding: 'utf8' })).toContain(
     `onetrip=patched-${key}`,
   )
-})
-
-test('a killed server starts again with the socket file and the data that it left', async () => {
-  const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
-  await redisCli(redis.socket, 'SET', 'kept', 'yes')
-  redis.program.signal('SIGKILL')
-  await redis.program.exited
-  await redis.restart()
-  expect(await redisCli(redis.socket, 'GET', 'kept')).toBe('yes')
 })
 
 describe.runIf(linux)('socket options that accepted connections inherit', () => {
@@ -57,15 +48,10 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     return Number(/ addr=[^ ]*:(\d+) /.exec(clients)?.[1])
   }
 
-  test('new connections have the configured keep-alive', async () => {
-    const port = await freePort()
-    await redisForThisTest({ port })
-    expect(await keepAliveOfNewConnection(port)).toBe(300)
-  })
-
-  test('CONFIG SET tcp-keepalive applies to new connections, and 0 turns keep-alive off', async () => {
+  test('new connections have the configured keep-alive, and CONFIG SET changes it', async () => {
     const port = await freePort()
     const redis = await redisForThisTest({ port })
+    expect(await keepAliveOfNewConnection(port)).toBe(300)
     for (const [setting, expected] of [
       ['100', 100],
       ['0', undefined],
@@ -109,23 +95,16 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
 
   test('if the kernel does not inherit options, Redis sets them on each connection', async () => {
     const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
-    const server = await startServer(await program('redis-server'), {}, { env: preload })
-    expect(await keepAliveOfNewConnection(server.port)).toBe(300)
-    expect(await keepAliveOfNewConnection(server.port)).toBe(300)
+    const config = { 'tcp-keepalive': '0' }
+    const server = await startServer(await patchedServer(), config, { env: preload })
+    expect(await keepAliveOfNewConnection(server.port)).toBe(undefined)
+    await ask(server.port, 'CONFIG SET tcp-keepalive 100')
+    for (const _ of [1, 2]) expect(await keepAliveOfNewConnection(server.port)).toBe(100)
     expect(server.lines.filter((line) => line.includes(fallback))).toHaveLength(1)
   })
 
-  test('also if keep-alive is turned on after the first connection', async () => {
-    const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
-    const config = { 'tcp-keepalive': '0' }
-    const server = await startServer(await program('redis-server'), config, { env: preload })
-    expect(await keepAliveOfNewConnection(server.port)).toBe(undefined)
-    await ask(server.port, 'CONFIG SET tcp-keepalive 100')
-    expect(await keepAliveOfNewConnection(server.port)).toBe(100)
-  })
-
   test.runIf(strace)(`options that cannot be read count as not inherited${hasStrace}`, async () => {
-    const server = await startServer(await program('redis-server'), {})
+    const server = await startServer(await patchedServer(), {})
     const failing = ['-e', 'trace=getsockopt', '-e', 'inject=getsockopt:error=ENOPROTOOPT']
     const pid = String(server.program.pid)
     await underStrace([...failing, '-o', '/dev/null', '-p', pid], () => connected(server.port))
@@ -168,29 +147,27 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     expect(keepAlive).toBeLessThanOrEqual(123)
   })
 
-  test.runIf(strace)(`accepting a connection does not call setsockopt${hasStrace}`, async () => {
-    const port = await freePort()
-    const redis = await redisForThisTest({ port })
-    const calls = await setsockoptCalls(redis.program.pid, async () => {
-      for (let clients = 0; clients < 20; clients += 1) (await connected(port)).destroy()
-      await redisCli(redis.socket, 'PING') // over the Unix socket
-    })
-    expect(calls).toEqual([])
-  })
-
-  test.runIf(strace)(`a listener gets each option once${hasStrace}`, async () => {
-    const port = await freePort()
-    const redis = await redisForThisTest({ port })
-    const calls = await setsockoptCalls(redis.program.pid, () =>
-      redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '100'),
-    )
-    const options = calls.map((call) => /setsockopt\(\d+, (.*), 4\)/.exec(call)?.[1])
-    expect(options).toEqual([
-      'SOL_TCP, TCP_NODELAY, [1]',
-      'SOL_SOCKET, SO_KEEPALIVE, [1]',
-      'SOL_TCP, TCP_KEEPIDLE, [100]',
-      'SOL_TCP, TCP_KEEPINTVL, [33]',
-      'SOL_TCP, TCP_KEEPCNT, [3]',
-    ])
-  })
+  test.runIf(strace)(
+    `a listener gets each option once, accepting sets none${hasStrace}`,
+    async () => {
+      const port = await freePort()
+      const redis = await redisForThisTest({ port })
+      const accepting = await setsockoptCalls(redis.program.pid, async () => {
+        for (let clients = 0; clients < 20; clients += 1) (await connected(port)).destroy()
+        await redisCli(redis.socket, 'PING') // over the Unix socket
+      })
+      expect(accepting).toEqual([])
+      const calls = await setsockoptCalls(redis.program.pid, () =>
+        redisCli(redis.socket, 'CONFIG', 'SET', 'tcp-keepalive', '100'),
+      )
+      const options = calls.map((call) => /setsockopt\(\d+, (.*), 4\)/.exec(call)?.[1])
+      expect(options).toEqual([
+        'SOL_TCP, TCP_NODELAY, [1]',
+        'SOL_SOCKET, SO_KEEPALIVE, [1]',
+        'SOL_TCP, TCP_KEEPIDLE, [100]',
+        'SOL_TCP, TCP_KEEPINTVL, [33]',
+        'SOL_TCP, TCP_KEEPCNT, [3]',
+      ])
+    },
+  )
 })

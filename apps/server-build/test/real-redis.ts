@@ -1,18 +1,16 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { until } from '@onetrip/stack/until.ts'
+import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import { findBuild } from '../src/find.ts'
 import { homeOf } from '../src/home.ts'
 import { programPath } from '../src/installed.ts'
-
-const run = promisify(execFile)
 
 /** A port that is currently free. */
 export async function freePort(): Promise<number> {
@@ -20,18 +18,23 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** The path of the patched redis-server, or of redis-cli. */
-export async function program(name: 'redis-server' | 'redis-cli'): Promise<string> {
-  const build = name === 'redis-server' ? 'patched' : 'tools'
-  const found = await findBuild(homeOf(process.env), build, {}, process.env)
-  if (!found) throw new Error(`the build ${build} is missing`)
-  return programPath(found, name)
+/** The path of the patched redis-server. */
+export async function patchedServer(): Promise<string> {
+  const found = await findBuild(homeOf(process.env), 'patched', {}, process.env)
+  if (!found) throw new Error('the build patched is missing')
+  return programPath(found, 'redis-server')
 }
 
-/** Sends a command over a Unix socket and returns the reply as redis-cli prints it. */
+/** Sends a command over a Unix socket. Returns the reply or error; the elements of a list on a line each. */
 export async function redisCli(socket: string, ...command: string[]): Promise<string> {
-  const { stdout } = await run(await program('redis-cli'), ['-s', socket, ...command])
-  return stdout.trim()
+  const redis = new Redis(socket, { enableReadyCheck: false, disableClientInfo: true })
+  try {
+    const [name = '', ...args] = command
+    const reply = await redis.call(name, ...args).catch((error: Error) => error.message)
+    return Array.isArray(reply) ? reply.join('\n') : String(reply)
+  } finally {
+    redis.disconnect()
+  }
 }
 
 /** Opens a TCP connection and waits for a reply, so the server has accepted it. Closed after the test. */

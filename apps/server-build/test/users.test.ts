@@ -16,8 +16,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { ioThreadsFor } from '../src/io-threads.ts'
 import { aclFile, clusterUserNames, passwordFile, userNames, writeUsers } from '../src/users.ts'
 
-const template = readFileSync(new URL('../users.acl', import.meta.url), 'utf8')
-
 function folderForThisTest(): string {
   const folder = mkdtempSync(join(tmpdir(), 'onetrip-users-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -29,10 +27,6 @@ const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 test('an ACL file has one line per user and no comments', () => {
   const text = '# why\nuser a on\n +get\n # more\n +set\n\nuser b off #@B_HASH@\n'
   expect(aclFile(text, new Map([['B_HASH', 'ff']]))).toBe('user a on +get +set\nuser b off #ff\n')
-})
-
-test('a missing value is an error', () => {
-  expect(() => aclFile(template, new Map())).toThrow('@API_PASSWORD_SHA256@')
 })
 
 test('passwords are generated once, readable by the owner only, and are not in the ACL file', async () => {
@@ -61,7 +55,7 @@ test('a password file that a crash left empty is written again', async () => {
 })
 
 test('servers that start at the same time have the same users', async () => {
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < 5; round += 1) {
     const folder = folderForThisTest()
     const secrets = join(folder, 'secrets')
     const files = Array.from({ length: 6 }, (_, index) => join(folder, `${index}.acl`))
@@ -71,17 +65,6 @@ test('servers that start at the same time have the same users', async () => {
       expect(readdirSync(join(secrets, user))).toEqual(['redis-password'])
     }
   }
-})
-
-test('a node of a cluster has two more users, and no user can read the password of replicas', async () => {
-  const folder = folderForThisTest()
-  const acl = join(folder, 'users.acl')
-  await writeUsers(folder, acl, true)
-  const users = readFileSync(acl, 'utf8')
-  expect(users.match(/^user \w+/gm)).toEqual(
-    ['default', 'api', 'operator', 'replication', 'cluster'].map((name) => `user ${name}`),
-  )
-  expect(users).not.toContain('config|get')
 })
 
 const run = promisify(execFile)
@@ -127,14 +110,27 @@ const after = (args: readonly string[], name: string) => args[args.indexOf(name)
 const usersOf = (args: readonly string[]) =>
   readFileSync(after(args, '--aclfile'), 'utf8').replaceAll(/ +/g, ' ')
 
+test.each([
+  [1, 1],
+  [2, 1],
+  [3, 1],
+  [4, 3],
+  [6, 3],
+  [8, 4],
+  [16, 8],
+  [64, 8],
+])('with %d cores Redis gets %d I/O threads', (cores, threads) => {
+  expect(ioThreadsFor(cores)).toBe(threads)
+})
+
 test('the entry point of a container and npm run redis use the same number of I/O threads', async () => {
   const folder = folderForThisTest()
-  for (const cores of [1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 18, 64]) {
+  for (const cores of [1, 3, 4, 5, 6, 15, 16, 17, 64]) {
     const args = await entryPoint(folder, { cores })
     expect(after(args, '--io-threads'), `${cores} cores`).toBe(`${ioThreadsFor(cores)}`)
   }
   // A quota limits the cores; its fractions are rounded down, as in Node.
-  for (const cpus of [0.5, 3, 3.5, 4, 5, 8.5, 64]) {
+  for (const cpus of [0.5, 3.5, 4, 8.5, 64]) {
     const args = await entryPoint(folder, { cores: 12, quota: `${cpus * 100_000} 100000` })
     const cores = Math.min(12, Math.floor(cpus))
     expect(after(args, '--io-threads'), `${cpus} CPUs`).toBe(`${ioThreadsFor(cores)}`)
@@ -160,6 +156,9 @@ test('containers of nodes that start at the same time have the same users and re
   const secrets = join(folder, 'secrets')
   await writeUsers(secrets, join(folder, 'ours.acl'), true)
   const ours = readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' ')
+  const names = ['default', 'api', 'operator', 'replication', 'cluster']
+  expect([...ours.matchAll(/^user (\w+)/gm)].map(([, name]) => name)).toEqual(names)
+  expect(ours).not.toContain('config|get') // which would show the password of replicas
   for (const [index, args] of all.entries()) {
     expect(usersOf(args)).toBe(ours)
     expect(after(args, '--dir')).toBe(join(folder, 'data', nodes[index] ?? ''))
@@ -180,8 +179,9 @@ function writePasswords(secrets: string, text: string) {
   }
 }
 
-for (const user of [...userNames, ...clusterUserNames]) {
-  test(`a container does not start without a password of the user ${user}`, async () => {
+test.each([...userNames, ...clusterUserNames])(
+  'a container does not start without a password of the user %s',
+  async (user) => {
     const folder = folderForThisTest()
     const secrets = join(folder, 'secrets')
     writePasswords(secrets, 'some-password')
@@ -198,8 +198,8 @@ for (const user of [...userNames, ...clusterUserNames]) {
     rmSync(file)
     mkdirSync(join(file, 'content'), { recursive: true })
     await refused(`Cannot read the password in ${file}.`)
-  })
-}
+  },
+)
 
 test('a container ignores white space at the ends of passwords, as npm run redis does', async () => {
   const folder = folderForThisTest()
