@@ -1,8 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The outcome of a view that was sent. */
-export type Outcome = 'done' | 'not written' | 'unknown'
-
 interface Answer {
   status: number
   body: Record<string, unknown>
@@ -36,18 +33,6 @@ export class Client {
     return await ask(`${this.#url}/views`, { item }, this.#token)
   }
 
-  /** Records a view. Never throws. */
-  async tryView(item: string): Promise<Outcome> {
-    try {
-      const { status, body } = await this.view(item)
-      if (status === 200) return 'done'
-      // A response of the proxy does not say what the API has done.
-      return body.mayHaveWritten === false ? 'not written' : 'unknown'
-    } catch {
-      return 'unknown' // the connection was lost
-    }
-  }
-
   async views(): Promise<string[]> {
     const { body } = await ask(`${this.#url}/me/views`, undefined, this.#token)
     return (body.items as { item: string }[]).map(({ item }) => item)
@@ -78,8 +63,10 @@ async function ask(url: string, body?: object, token?: string): Promise<Answer> 
 
 /** Users that view one item, each with one request at a time, until stopped. */
 export class Viewers {
-  /** When each view was acknowledged, in milliseconds of `performance.now()`. */
-  readonly done: number[] = []
+  readonly item: string
+  /** Acknowledged views. */
+  done = 0
+  /** Views that may have been written. */
   unknown = 0
   /** Views that were rejected and certainly not written. */
   refused = 0
@@ -87,21 +74,28 @@ export class Viewers {
   readonly #running: Promise<void>[]
 
   constructor(clients: readonly Client[], item: string) {
+    this.item = item
     this.#running = clients.map(async (client) => {
-      while (!this.#stopped) {
-        const outcome = await client.tryView(item)
-        if (outcome === 'done') this.done.push(performance.now())
-        else await delay(20) // the API is unavailable at the moment
-        if (outcome === 'unknown') this.unknown += 1
-        if (outcome === 'not written') this.refused += 1
-      }
+      while (!this.#stopped) await this.#view(client)
     })
+  }
+
+  async #view(client: Client): Promise<void> {
+    const answer = await client.view(this.item).catch(() => null) // the connection was lost
+    if (answer?.status === 200) {
+      this.done += 1
+      return
+    }
+    // A response of the proxy does not say what the API has done.
+    if (answer?.body.mayHaveWritten === false) this.refused += 1
+    else this.unknown += 1
+    await delay(20) // the API is unavailable at the moment
   }
 
   /** Resolves once `count` more views were acknowledged. */
   async more(count: number): Promise<void> {
-    const wanted = this.done.length + count
-    while (this.done.length < wanted) await delay(20)
+    const wanted = this.done + count
+    while (this.done < wanted) await delay(20)
   }
 
   async stop(): Promise<void> {

@@ -1,11 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '@onetrip/stack/problem.ts'
 import { startProgram } from '@onetrip/stack/program.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { outputOf, run, succeeds } from './command.ts'
-import { firewallOf, restore } from './firewall.ts'
 
 const START_MS = 60_000
 
@@ -20,7 +19,7 @@ const engineAnswers = () => succeeds(['docker', 'version', '--format', '{{.Serve
  * Makes sure that a Docker engine answers. If none is running, root with a `dockerd` starts one for these
  * tests, with its usual folders and images.
  *
- * @returns a function that stops the engine, if it was started here, and undoes its changes to the network.
+ * @returns a function that stops the engine, if it was started here.
  * @throws CannotRun if no engine is available.
  */
 export async function requireEngine(): Promise<() => Promise<void>> {
@@ -32,10 +31,8 @@ export async function requireEngine(): Promise<() => Promise<void>> {
   }
   process.stdout.write('No Docker engine answers: starting dockerd for these tests\n')
   const folder = await mkdtemp(join(tmpdir(), 'onetrip-dockerd-'))
-  const firewalls = await Promise.all(['iptables', 'ip6tables'].map(firewallOf))
   const cleanUp = async () => {
     await run(['ip', 'link', 'delete', 'docker0']).catch(() => {})
-    for (const firewall of firewalls) await restore(firewall, join(folder, 'rules'))
     await rm(folder, { recursive: true, force: true })
   }
   try {
@@ -71,34 +68,6 @@ export async function composeCommand(): Promise<string[]> {
   throw new CannotRun(
     'Docker Compose is not installed: neither `docker compose` nor `docker-compose` (1.29 or newer) works.',
   )
-}
-
-/**
- * Pulls the base images that are missing.
- *
- * @throws CannotRun that names the image that cannot be pulled.
- */
-export async function requireBaseImages(images: readonly string[]): Promise<void> {
-  for (const image of images) {
-    if (await succeeds(['docker', 'image', 'inspect', image])) continue
-    process.stdout.write(`Pulling ${image}\n`)
-    const { code, output } = await run(['docker', 'pull', image])
-    if (code === 0) continue
-    throw new CannotRun(
-      `The base image ${image} is not on this machine and cannot be pulled:
-  ${output.trim().split('\n').at(-1)}
-Pull it on a machine with a registry and copy it here (docker save, docker load), or build an image of that name.`,
-    )
-  }
-}
-
-/** The default base images of Dockerfiles. */
-export async function baseImagesOf(dockerfiles: readonly string[]): Promise<string[]> {
-  const texts = await Promise.all(dockerfiles.map((path) => readFile(path, 'utf8')))
-  const images = texts.flatMap((text) =>
-    Array.from(text.matchAll(/^ARG (?:NODE|BASE)_IMAGE=(\S+)$/gm), ([, image = '']) => image),
-  )
-  return [...new Set(images)]
 }
 
 /** The file with additional certificate authorities that npm uses on this machine, if any. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
@@ -17,11 +17,6 @@ test('the guide names every setting of docker-compose.yml', () => {
   expect(
     settings.filter((name) => !guide.includes(`\`${name}\``) && !guide.includes(`${name}=`)),
   ).toEqual([])
-})
-
-test('every path that the guide names exists', () => {
-  const paths = matches(guide, /`((?:apps|packages|load|docs|docker)\/[\w./-]*)`/g)
-  expect(paths.filter((path) => !existsSync(join(repository, path)))).toEqual([])
 })
 
 test('docker/password.yml and the monitoring cover every API', () => {

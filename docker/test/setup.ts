@@ -4,14 +4,7 @@ import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import type { TestProject } from 'vitest/node'
 import { outputOf } from './command.ts'
-import {
-  authoritiesOfNpm,
-  baseImagesOf,
-  CannotRun,
-  composeCommand,
-  requireBaseImages,
-  requireEngine,
-} from './engine.ts'
+import { authoritiesOfNpm, CannotRun, composeCommand, requireEngine } from './engine.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -20,22 +13,14 @@ declare module 'vitest' {
   }
 }
 
-const dockerfiles = [
-  'apps/server-build/Dockerfile',
-  'apps/api/Dockerfile',
-  'load/Dockerfile',
-  'docker/proxy/Dockerfile',
-].map((path) => join(repository, path))
+const builds = ['stock', 'patched']
 
-const builds = ['stock', 'baseline', 'patched']
-
-/** Prepares an engine, the base images and our images. The first run takes some minutes. */
+/** Prepares an engine and our images. The first run takes some minutes. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const cleanup = new AsyncDisposableStack()
   try {
     cleanup.defer(await requireEngine())
     const compose = await composeCommand()
-    await requireBaseImages(await baseImagesOf(dockerfiles))
     cleanup.defer(await extraAuthorities())
     for (const build of builds) {
       process.stdout.write(`Building the images (Redis ${build})\n`)

@@ -1,15 +1,11 @@
-import { accepts } from '@onetrip/stack/ports.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { Client, countOf } from './client.ts'
 import { outputOf } from './command.ts'
-import { engineListeners, outsideAddresses } from './listeners.ts'
 import { Stack } from './stack.ts'
 
 let stack: Stack
-let listenersBefore: Set<string>
 
 beforeAll(async () => {
-  listenersBefore = await engineListeners()
   stack = await Stack.create(inject('compose'))
 })
 
@@ -24,7 +20,7 @@ async function redisCli(user: 'api' | 'operator', ...command: string[]): Promise
   return (await stack.exec('redis', script)).stdout.trim()
 }
 
-describe.each(['stock', 'baseline', 'patched'])('with the %s Redis', (build) => {
+describe.each(['stock', 'patched'])('with the %s Redis', (build) => {
   test('starts healthy, with this build', async () => {
     await stack.up({ REDIS_BUILD: build })
     expect(await redisCli('operator', 'INFO', 'server')).toContain(`onetrip_build:${build}`)
@@ -50,13 +46,8 @@ describe('secrets', () => {
     expect(secrets).toHaveLength(3)
     for (const secret of secrets) expect(secret).toMatch(/^[\w-]{43}$/)
     const containers = JSON.stringify(await stack.containers())
-    const images = await outputOf([
-      'docker',
-      'image',
-      'inspect',
-      'onetrip-redis:patched',
-      'onetrip-demo',
-    ])
+    const names = ['onetrip-redis:patched', 'onetrip-demo']
+    const images = await outputOf(['docker', 'image', 'inspect', ...names])
     for (const secret of secrets) expect(containers + images).not.toContain(secret)
   })
 
@@ -94,15 +85,6 @@ describe('hardening', () => {
     }
   })
 
-  test.each(['redis', 'api', 'api-naive', 'proxy'])(
-    '%s cannot write to its image',
-    async (service) => {
-      const { code, output } = await stack.exec(service, 'touch /usr/local/x')
-      expect(code).not.toBe(0)
-      expect(output).toMatch(/read-only/i)
-    },
-  )
-
   test('Redis gets the backlog and the descriptors of redis.conf', async () => {
     const { output } = await stack.try(['logs', 'redis'])
     expect(output).not.toMatch(/backlog|maxclients/)
@@ -118,18 +100,6 @@ describe('network exposure', () => {
       const published = Object.values(NetworkSettings.Ports).flatMap((ports) => ports ?? [])
       expect(published.length > 0, Name).toBe(Name.includes('proxy'))
       for (const { HostIp } of published) expect(HostIp).toBe('127.0.0.1')
-    }
-  })
-
-  test('adds no listener outside loopback', async () => {
-    const added = [...(await engineListeners())].filter((socket) => !listenersBefore.has(socket))
-    expect(added).toEqual([])
-    const published = stack.ports.slice(0, 2) // without the profile cluster
-    for (const port of published) expect(await accepts({ host: '127.0.0.1', port })).toBe(true)
-    for (const address of outsideAddresses()) {
-      for (const port of [...stack.ports, 6379]) {
-        expect(await accepts({ host: address, port }), `${address}:${port}`).toBe(false)
-      }
     }
   })
 
@@ -155,28 +125,13 @@ describe('network exposure', () => {
   })
 })
 
-test('the profile observability adds Prometheus and Grafana', async () => {
-  const config = await stack.compose(['--profile', 'observability', 'config'])
-  for (const image of ['onetrip-demo', 'onetrip-proxy', 'prom/prometheus', 'grafana/grafana']) {
-    expect(config).toContain(`image: ${image}`)
-  }
-})
-
 test('the load service prints its table and writes its results to the volume', async () => {
   const options = ['--duration', '1', '--rounds', '1', '--warmup', '0.5', '--connections', '8']
   const printed = await stack.compose(['run', '--rm', '-T', 'load', ...options])
   expect(printed).toMatch(/^variant +requests\/s/m)
   expect(printed).toContain('All samples are in /results/http.json')
-  const json = await stack.compose([
-    'run',
-    '--rm',
-    '-T',
-    '--no-deps',
-    '--entrypoint',
-    'cat',
-    'load',
-    '/results/http.json',
-  ])
+  const printing = ['--rm', '-T', '--no-deps', '--entrypoint', 'cat', 'load']
+  const json = await stack.compose(['run', ...printing, '/results/http.json'])
   const { software, samples } = JSON.parse(json)
   expect(software.Stack).toBe('--url')
   expect(samples).toMatchObject([
@@ -190,10 +145,6 @@ test('the report of the load service is shown at /report', async () => {
   const answer = await fetch(`http://127.0.0.1:${stack.ports[0]}/report`)
   expect(answer.status).toBe(200)
   expect(await answer.text()).toContain('Page views over HTTP, at full speed')
-  // Without Cache-Control, fetch adds no-cache to a conditional request, which asks for the whole page.
-  const etag = answer.headers.get('etag') ?? ''
-  const again = { headers: { 'if-none-match': etag, 'cache-control': 'max-age=0' } }
-  expect((await fetch(answer.url, again)).status).toBe(304)
 })
 
 test('the login rate limit counts by the address that the proxy sees, across all processes', async () => {
