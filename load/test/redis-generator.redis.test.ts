@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { parseInfo } from '@onetrip/session-store'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
-import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { redisForThisTest, redisOfThisFile, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   generateLoad,
   holdConnections,
@@ -80,18 +80,27 @@ describe('discarded replies', () => {
     signal,
   }
 
-  async function redisWithPort() {
+  let redis: Redis
+  let target: { port: number }
+
+  beforeAll(async () => {
     const [port = 0] = await freePorts(1)
-    const { socket } = await redisForThisTest({ port })
-    const redis = new Redis(socket)
-    onTestFinished(() => redis.disconnect())
-    await fillKeys(socket, 10, bytes)
-    return { redis, target: { port } }
-  }
+    const { socket, stop } = await testRedis({ port })
+    redis = new Redis(socket)
+    target = { port }
+    return async () => {
+      redis.disconnect()
+      await stop()
+    }
+  })
+
+  beforeEach(async () => {
+    await fillKeys(redis.options.path ?? '', 10, bytes)
+    await redis.lpush('list', 'x')
+    await redis.config('RESETSTAT')
+  })
 
   test('are counted by their bytes', async () => {
-    const { redis, target } = await redisWithPort()
-    await redis.config('RESETSTAT')
     const end = { seconds: 0.3 }
     const load = await generateLoad({ ...discarding, target, end, keys: 10 })
     expect(load.errors).toEqual({})
@@ -105,10 +114,8 @@ describe('discarded replies', () => {
     ['a missing key', ['del', keyName(0)]],
     ['an error', ['copy', 'list', keyName(0), 'REPLACE']],
   ] as const)('%s among them is detected', async ([, change]) => {
-    const { redis, target } = await redisWithPort()
     const done = new AbortController()
     const load = generateLoad({ ...discarding, target, end: {}, signal: done.signal })
-    await redis.lpush('list', 'x')
     await expect.poll(() => callsOf(redis, 'get')).toBeGreaterThan(100)
     await redis.multi([[...change], ['config', 'RESETSTAT']]).exec()
     await expect.poll(() => callsOf(redis, 'get')).toBeGreaterThan(0) // after the change

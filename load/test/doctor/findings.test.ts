@@ -51,121 +51,92 @@ const pipelined = {
   cmdstat_get: 'calls=100000,usec=100000',
 }
 
-describe('findings', () => {
-  test('none for pipelines on long-lived connections', () => {
-    expect(ids(seenWith(pipelined))).toEqual([])
-  })
+const opened = (count: number) => ({
+  ...pipelined,
+  total_connections_received: count,
+  total_reads_processed: 10_000 + 2 * count,
+})
+const kept = (count: number) => ({ ...opened(count), connected_clients: count + 5 })
+const each = (command: string, calls: number) => ({
+  [`cmdstat_${command}`]: `calls=${calls},usec=${calls}`,
+})
+const busy = { ...pipelined, used_cpu_user_main_thread: 5, used_cpu_sys_main_thread: 4 }
+const transactions = { ...pipelined, ...each('multi', 5_000), ...each('exec', 5_000) }
+const threads = (count: number) => ({ settings: new Map([['io-threads', `${count}`]]) })
+const stalls = [{ event: 'aof-fsync-always', at: 0, latestMs: 20, longestMs: 1_200 }]
 
-  test('short connections while others use pipelines, unless there are only a few', () => {
-    const short = (count: number) => ({
+test.each<[string, Record<string, number | string>, string[], Partial<Observation>?]>([
+  ['pipelines on long-lived connections', pipelined, []],
+  ['a few short connections', opened(9), []],
+  ['short connections while others use pipelines', opened(4_000), ['connection-churn high']],
+  ['connections that stay open', kept(4_000), []],
+  [
+    'a HELLO and INFO for each',
+    { ...kept(4_000), ...each('hello', 4_000), ...each('info', 4_000) },
+    [],
+  ],
+  ['five HELLO for each', { ...kept(4_000), ...each('hello', 20_000) }, ['chatter low']],
+  [
+    'a HELLO for each short one',
+    { ...opened(4_000), ...each('hello', 4_000) },
+    ['connection-churn high'],
+  ],
+  ['transactions without WATCH', transactions, ['transactions low']],
+  ['transactions with WATCH', { ...transactions, ...each('watch', 5_000) }, []],
+  ['delayed fsyncs', { ...pipelined, aof_delayed_fsync: 3 }, ['persistence-stalls medium']],
+  ['failed saving', { ...pipelined, rdb_last_bgsave_status: 'err' }, ['persistence-stalls high']],
+  ['stalls', pipelined, ['persistence-stalls high'], { stalls }],
+  ['a long fork', { ...pipelined, latest_fork_usec: 150_000 }, ['persistence-stalls medium']],
+  ['a busy main thread and idle cores', busy, ['io-threads-unused high']],
+  ['a busy main thread without idle cores', busy, [], { cores: 2 }],
+  ['a busy main thread on unknown cores', busy, [], { cores: null }],
+  ['a busy main thread with I/O threads', busy, [], threads(4)],
+  ['as many I/O threads as cores', pipelined, [], threads(8)],
+  ['more I/O threads than cores', pipelined, ['io-threads-exceed-cores medium'], threads(9)],
+  [
+    'connections near maxclients',
+    { ...pipelined, connected_clients: 8_000 },
+    ['rejected-connections medium'],
+  ],
+  ['refused connections', { ...pipelined, rejected_connections: 1 }, ['rejected-connections high']],
+  [
+    'two of them, sorted by severity',
+    { ...pipelined, total_reads_processed: 100_000, aof_delayed_fsync: 1 },
+    ['one-command-per-trip high', 'persistence-stalls medium'],
+  ],
+])('the findings for %s', (_, fields, expected, change) => {
+  expect(ids(seenWith(fields, change))).toEqual(expected)
+})
+
+test('ports run out where clients close their connections', () => {
+  const evidence = (more = {}) =>
+    findingsOf(seenWith({ ...opened(9_000), ...more }))[0]?.evidence.join()
+  expect(evidence()).toContain('ports')
+  expect(evidence(each('quit', 9_000))).not.toContain('ports') // after QUIT, Redis closes the connection
+})
+
+test('the remedy has a setting of I/O threads for the cores', () => {
+  const remedies = [4, 8, 64].map((cores) => findingsOf(seenWith(busy, { cores }))[0]?.remedy)
+  expect(remedies.join()).toMatch(/io-threads to 3 .*io-threads to 4 .*io-threads to 4 /)
+  const [exceeding] = findingsOf(seenWith(pipelined, { ...threads(3), cores: 2 }))
+  expect(exceeding?.remedy).toContain('Set io-threads to 1 or less')
+})
+
+test('commands per round trip are unknown if reads are large, an upper bound if scripts ran', () => {
+  // Pipelines of large SETs: Redis reads each of them in three parts.
+  const large = (bytesPerRead: number) =>
+    seenWith({
       ...pipelined,
-      total_connections_received: count,
-      total_reads_processed: 10_000 + 2 * count,
+      total_reads_processed: 300_000,
+      total_net_input_bytes: 300_000 * bytesPerRead,
     })
-    expect(ids(seenWith(short(9)))).toEqual([])
-    expect(ids(seenWith(short(4_000)))).toEqual(['connection-churn high'])
-    expect(ids(seenWith({ ...short(4_000), connected_clients: 4_005 }))).toEqual([]) // still open
-    const evidence = (more = {}) =>
-      findingsOf(seenWith({ ...short(9_000), ...more }))[0]?.evidence.join()
-    expect(evidence()).toContain('ports')
-    // After QUIT, Redis closes the connection.
-    expect(evidence({ cmdstat_quit: 'calls=9000,usec=9000' })).not.toContain('ports')
-  })
-
-  test('no chatter for the first commands of connections that stay open', () => {
-    const opened = (hello: number) => ({
-      ...pipelined,
-      total_connections_received: 5_000,
-      connected_clients: 5_005,
-      cmdstat_hello: `calls=${hello},usec=${hello}`,
-      cmdstat_info: 'calls=5000,usec=90000',
-    })
-    expect(ids(seenWith(opened(5_000)))).toEqual([])
-    expect(ids(seenWith(opened(10_000)))).toEqual([expect.stringMatching('chatter')])
-  })
-
-  test('commands on connecting are part of connection churn, additional ones are chatter', () => {
-    const fields = (hello: number) => ({
-      ...pipelined,
-      total_connections_received: 2_000,
-      cmdstat_hello: `calls=${hello},usec=${hello}`,
-    })
-    expect(ids(seenWith(fields(2_000)))).toEqual([expect.stringMatching('connection-churn')])
-    expect(ids(seenWith(fields(20_000)))).toContainEqual(expect.stringMatching('chatter'))
-  })
-
-  test('commands per round trip are unknown if reads are large', () => {
-    // Pipelines of large SETs: Redis reads each of them in three parts.
-    const large = (bytesPerRead: number) =>
-      seenWith({
-        ...pipelined,
-        total_reads_processed: 300_000,
-        total_net_input_bytes: 300_000 * bytesPerRead,
-      })
-    expect(ids(large(16_384))).toEqual([])
-    expect(textOf(large(16_384))).toContain('10,000/s, unknown per round trip')
-    expect(ids(large(4_096))).toEqual(['one-command-per-trip high'])
-    expect(textOf(large(4_096))).toContain('10,000/s, 0.33 per round trip')
-  })
-
-  test('transactions without WATCH', () => {
-    const multi = { cmdstat_multi: 'calls=5000,usec=500', cmdstat_exec: 'calls=5000,usec=9000' }
-    expect(ids(seenWith({ ...pipelined, ...multi }))).toEqual(['transactions low'])
-    const watch = { cmdstat_watch: 'calls=5000,usec=500' }
-    expect(ids(seenWith({ ...pipelined, ...multi, ...watch }))).toEqual([])
-  })
-
-  test('delayed fsyncs, failed saving and long forks', () => {
-    expect(ids(seenWith({ ...pipelined, aof_delayed_fsync: 3 }))).toEqual([
-      'persistence-stalls medium',
-    ])
-    expect(ids(seenWith({ ...pipelined, rdb_last_bgsave_status: 'err' }))).toEqual([
-      'persistence-stalls high',
-    ])
-    const stalls = [{ event: 'aof-fsync-always', at: 0, latestMs: 20, longestMs: 1_200 }]
-    expect(ids(seenWith(pipelined, { stalls }))).toEqual(['persistence-stalls high'])
-    expect(ids(seenWith({ ...pipelined, latest_fork_usec: 150_000 }))).toEqual([
-      'persistence-stalls medium',
-    ])
-  })
-
-  test('more I/O threads than cores', () => {
-    const settings = new Map([['io-threads', '3']])
-    expect(ids(seenWith(pipelined, { settings, cores: 8 }))).toEqual([])
-    const [found] = findingsOf(seenWith(pipelined, { settings, cores: 2 }))
-    expect(found).toMatchObject({ id: 'io-threads-exceed-cores' })
-    expect(found?.remedy).toContain('Set io-threads to 1 or less')
-  })
-
-  test('commands per round trip are an upper bound if scripts ran', () => {
-    const seen = seenWith({ ...pipelined, cmdstat_eval: 'calls=10,usec=10' })
-    expect(textOf(seen)).toMatch(/ per round trip at most/)
-    expect(textOf(seenWith(pipelined))).not.toContain('at most')
-  })
-
-  test('unused I/O threads with a busy main thread and idle cores', () => {
-    const busy = { ...pipelined, used_cpu_user_main_thread: 5, used_cpu_sys_main_thread: 4 }
-    expect(ids(seenWith(busy))).toEqual(['io-threads-unused high'])
-    expect(ids(seenWith(busy, { cores: 2 }))).toEqual([])
-    expect(ids(seenWith(busy, { cores: null }))).toEqual([])
-    expect(ids(seenWith(busy, { settings: new Map([['io-threads', '4']]) }))).toEqual([])
-    const remedies = [4, 8, 64].map((cores) => findingsOf(seenWith(busy, { cores }))[0]?.remedy)
-    expect(remedies.join()).toMatch(/io-threads to 3 .*io-threads to 4 .*io-threads to 4 /)
-  })
-
-  test('connections near maxclients, and refused connections', () => {
-    expect(ids(seenWith({ ...pipelined, connected_clients: 8_000 }))).toEqual([
-      'rejected-connections medium',
-    ])
-    expect(ids(seenWith({ ...pipelined, rejected_connections: 1 }))).toEqual([
-      'rejected-connections high',
-    ])
-  })
-
-  test('are sorted by severity', () => {
-    const seen = seenWith({ ...pipelined, total_reads_processed: 100_000, aof_delayed_fsync: 1 })
-    expect(ids(seen)).toEqual(['one-command-per-trip high', 'persistence-stalls medium'])
-  })
+  expect(ids(large(16_384))).toEqual([])
+  expect(textOf(large(16_384))).toContain('10,000/s, unknown per round trip')
+  expect(ids(large(4_096))).toEqual(['one-command-per-trip high'])
+  expect(textOf(large(4_096))).toContain('10,000/s, 0.33 per round trip')
+  expect(textOf(seenWith({ ...pipelined, ...each('eval', 10) }))).toContain(
+    'per round trip at most',
+  )
 })
 
 test.each([
