@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseSync } from 'oxc-parser'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import storePackage from '../packages/session-store/package.json' with { type: 'json' }
 
 // Checks which layer imports which. Type imports count, too, because a reader has to follow them. Lint refuses
@@ -50,14 +51,8 @@ const layers: readonly Layer[] = [
     'api tests',
     'store entry',
   ],
+  ['compared strategies', 'load/src/compared-strategies.ts', 'stack', 'store entry', 'store core'],
   ['load', 'load/src/', 'stack', 'store entry', 'I/O threads', 'compared strategies', 'pattern'],
-  [
-    'compared strategies',
-    'load/contenders/support/strategies.ts',
-    'stack',
-    'store entry',
-    'store core',
-  ],
   // Other Redis clients, which use the application and parts of the store.
   [
     'contenders',
@@ -129,3 +124,21 @@ test('every layer imports only the layers that it may', () => {
   )
   expect(breaches.sort()).toEqual([])
 })
+
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const services: object[] = ['docker-compose.yml', 'docker/password.yml'].flatMap((file) =>
+  Object.values(parse(read(file), { merge: true }).services),
+)
+
+test.each(globSync('{apps/*,load}/Dockerfile', { cwd: root }))(
+  'the image of %s has every file that its programs import',
+  (dockerfile) => {
+    const commands = services.map((service) => JSON.stringify(service))
+    const text = [read(dockerfile), ...commands.filter((command) => command.includes(dockerfile))]
+    const programs = text.join('\n').match(/\b(apps|load)\/[\w/-]+\.ts\b/g) ?? []
+    const copied = Array.from(text[0]?.matchAll(/^COPY (\S+\/\S+) \1$/gm) ?? [], ([, path]) => path)
+    const needed = programs.flatMap((program) => [program, ...reachableFrom(program)])
+    expect(needed.length).toBeGreaterThan(1)
+    expect(needed.filter((file) => !copied.some((path) => file.startsWith(`${path}/`)))).toEqual([])
+  },
+)

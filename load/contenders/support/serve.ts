@@ -5,8 +5,8 @@ import { redisAddress } from '@onetrip/stack/address.ts'
 import { buildApp } from '../../../apps/api/src/app.ts'
 import { trustingAuthenticator } from '../../../apps/api/src/authenticator.ts'
 import { loadConfig } from '../../../apps/api/src/config.ts'
+import { comparedStrategies } from '../../src/compared-strategies.ts'
 import type { Contender, ContenderOptions } from './contender.ts'
-import { comparedStrategies } from './strategies.ts'
 
 /**
  * Runs the API of apps/api with another client, until SIGTERM or SIGINT. The settings are those of apps/api;

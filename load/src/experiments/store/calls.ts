@@ -14,7 +14,7 @@ import * as batch from '../../../../examples/pattern/batch.ts'
 import * as naive from '../../../../examples/pattern/naive.ts'
 import * as pipeline from '../../../../examples/pattern/pipeline.ts'
 import * as sequential from '../../../../examples/pattern/sequential.ts'
-import { comparedStrategies } from '../../../contenders/support/strategies.ts'
+import { comparedStrategies } from '../../compared-strategies.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 
