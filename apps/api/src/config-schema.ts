@@ -5,10 +5,11 @@ import { type Static, Type } from 'typebox'
 export const configSchema = Type.Object({
   NODE_ENV: Type.String({
     default: 'development',
+    minLength: 1,
     description:
       'development: the session cookie also works without HTTPS; with any other value it is Secure. production: needs an authenticator (apps/api/README.md)',
   }),
-  HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
+  HOST: Type.String({ default: '127.0.0.1', minLength: 1, description: 'Address to listen on' }),
   PORT: Type.Integer({
     default: 3000,
     minimum: 0,
@@ -82,7 +83,7 @@ export const configSchema = Type.Object({
     default: 1,
     minimum: 1,
     maximum: 64,
-    description: 'Shared Redis connections per process; with a cluster, per node',
+    description: 'Shared Redis connections per process; a cluster always has one to each node',
   }),
   REDIS_DEADLINE_MS: Type.Integer({
     default: 2000,

@@ -1,6 +1,12 @@
 import { envSchema } from 'env-schema'
+import { Type } from 'typebox'
 import { type Config, configSchema } from './config-schema.ts'
-import { migrationTarget, redisLocation, urlsWithPassword } from './redis-location.ts'
+import {
+  migrationTarget,
+  type RedisLocation,
+  redisLocation,
+  urlsWithPassword,
+} from './redis-location.ts'
 import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
@@ -14,16 +20,8 @@ export type { Config } from './config-schema.ts'
  * @throws Error that names the invalid setting.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  for (const [name, instead] of Object.entries(removed)) {
-    if (environment[name]) throw new Error(`${name} is no longer a setting: ${instead}`)
-  }
   const config = validated(environment)
   trustedProxies(config.TRUST_PROXY)
-  if (config.OTEL_TRACES_SAMPLER_ARG !== 1 && !config.OTEL_TRACES_SAMPLER.endsWith('ratio')) {
-    throw new Error(
-      'OTEL_TRACES_SAMPLER_ARG has no effect unless OTEL_TRACES_SAMPLER is traceidratio or parentbased_traceidratio',
-    )
-  }
   const SESSION_SECRETS = sessionSecrets(config)
   if (!SESSION_SECRETS.split(',').every((secret) => /^\S{32,}$/.test(secret))) {
     throw new Error(
@@ -31,22 +29,64 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     )
   }
   const complete = { ...config, SESSION_SECRETS, ...urlsWithPassword(config) }
-  redisLocation(complete)
-  migrationTarget(complete)
+  checkEffects(complete, redisLocation(complete), migrationTarget(complete))
   return complete
 }
 
-/** Settings of earlier versions, without which the API would accept any user, or use another Redis. */
+/** @throws Error if a setting differs from its default but has no effect, because of another one. */
+function checkEffects(config: Config, redis: RedisLocation, target?: RedisLocation): void {
+  const noSentinel = !redis.sentinel && !target?.sentinel && 'without a URL of sentinels'
+  const reasons: { [Name in keyof Config]?: string | false } = {
+    REDIS_POOL_SIZE:
+      redis.cluster !== undefined && 'on a cluster: it has one connection to each node',
+    REDIS_PARTITIONS: !redis.cluster && !target && 'without a cluster or REDIS_MIGRATE_TO',
+    REDIS_SENTINEL_USERNAME: noSentinel,
+    REDIS_SENTINEL_PASSWORD_FILE: noSentinel,
+    MAX_SESSIONS: config.JANITOR_INTERVAL_SECONDS === 0 && 'with JANITOR_INTERVAL_SECONDS=0',
+    LOGIN_LIMIT_WINDOW_SECONDS:
+      config.LOGIN_LIMIT_PER_USER === 0 &&
+      config.LOGIN_LIMIT_PER_ADDRESS === 0 &&
+      'while LOGIN_LIMIT_PER_USER and LOGIN_LIMIT_PER_ADDRESS are 0',
+    OTEL_TRACES_SAMPLER_ARG:
+      !config.OTEL_TRACES_SAMPLER.endsWith('ratio') &&
+      'unless OTEL_TRACES_SAMPLER is traceidratio or parentbased_traceidratio',
+  }
+  for (const [name, reason] of Object.entries(reasons) as [keyof Config, string | false][]) {
+    const { default: unset } = configSchema.properties[name] as { default?: unknown }
+    if (reason && config[name] !== unset) throw new Error(`${name} has no effect ${reason}`)
+  }
+}
+
+const ownLogin =
+  'pass an authenticator to serve() (apps/api/README.md); without one, every user name is accepted'
+const sentinelUrl = 'use REDIS_URL=redis+sentinel://user@host:port,host:port/name'
+
+/** Settings of earlier versions, without which the API would accept any user, or use Redis in another way. */
 const removed = {
-  AUTH: 'pass an authenticator to serve() (apps/api/README.md); without one, every user name is accepted',
+  AUTH: ownLogin,
+  USERS_FILE: ownLogin,
   REDIS_CLUSTER: 'use REDIS_URL=redis+cluster://user@host:port,host:port',
-  REDIS_SENTINELS: 'use REDIS_URL=redis+sentinel://user@host:port,host:port/name',
+  REDIS_SENTINELS: sentinelUrl,
+  REDIS_SENTINEL_NAME: sentinelUrl,
+  REDIS_USERNAME: 'use REDIS_URL=redis://user@host:port',
+  REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
+}
+
+/** Includes the removed settings, because only env-schema knows what `.env` contains. */
+const schema = {
+  ...configSchema,
+  properties: {
+    ...configSchema.properties,
+    ...Object.fromEntries(
+      Object.keys(removed).map((name) => [name, Type.String({ maxLength: 0 })]),
+    ),
+  },
 }
 
 function validated(environment: NodeJS.ProcessEnv): Config {
   try {
     return envSchema<Config>({
-      schema: configSchema,
+      schema,
       data: environment,
       env: false, // env-schema would add process.env
       dotenv: true,
@@ -68,6 +108,9 @@ interface ValidationError {
 /** Does not quote the value, which may be a secret. */
 function messageOf({ instancePath, keyword, params, message }: ValidationError): string {
   const name = instancePath.slice(1) as keyof Config
+  if (name in removed) {
+    return `${name} is no longer a setting: ${removed[name as keyof typeof removed]}`
+  }
   if (params.allowedValues) return `${name} must be one of ${params.allowedValues.join(', ')}`
   if (keyword !== 'pattern') return `${name} ${message}`
   const { description } = configSchema.properties[name] as { description?: string }

@@ -72,11 +72,6 @@ export function redisLocation(config: Config): RedisLocation {
     throw new Error('Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or neither')
   }
   const location = locationOf(config, 'REDIS_URL', tlsOptions(config))
-  if (location.cluster && config.REDIS_POOL_SIZE !== 1) {
-    throw new Error(
-      'REDIS_POOL_SIZE has no effect on a cluster: it has one connection to each node',
-    )
-  }
   if (config.REDIS_MIGRATE_TO !== '' && location.url === undefined) {
     throw new Error('REDIS_MIGRATE_TO: only a single Redis (REDIS_URL) can be migrated')
   }

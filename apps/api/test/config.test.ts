@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { dirname, join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { trustingAuthenticator } from '../src/authenticator.ts'
 import { loadConfig } from '../src/config.ts'
 import { configSchema } from '../src/config-schema.ts'
@@ -38,6 +38,8 @@ test.each([
   [{ SESSION_SECRETS, TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY'],
   [{ SESSION_SECRETS, TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
   [{ SESSION_SECRETS, WORKERS: 'many' }, 'WORKERS'],
+  [{ SESSION_SECRETS, HOST: '' }, 'HOST'],
+  [{ SESSION_SECRETS, NODE_ENV: '' }, 'NODE_ENV'],
   [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'shop.example' }, 'PUBLIC_ORIGINS'],
   [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
   [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
@@ -68,6 +70,23 @@ test.each([
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
   [{ REDIS_CLUSTER: 'a:1' }, 'REDIS_CLUSTER is no longer a setting: use REDIS_URL=redis+cluster:'],
   [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS is no longer a setting'],
+  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is no longer a setting'],
+  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME is no longer a setting'],
+  [{ REDIS_TLS: 'true' }, 'REDIS_TLS is no longer a setting'],
+  [{ USERS_FILE: 'users.json' }, 'USERS_FILE is no longer a setting'],
+  [{ REDIS_SENTINEL_USERNAME: 'u' }, 'REDIS_SENTINEL_USERNAME has no effect'],
+  [{ REDIS_SENTINEL_PASSWORD_FILE: 'p' }, 'REDIS_SENTINEL_PASSWORD_FILE has no effect'],
+  [{ REDIS_PARTITIONS: '32' }, 'REDIS_PARTITIONS has no effect'],
+  [{ REDIS_URL: 'redis+cluster://a:1', REDIS_POOL_SIZE: '2' }, 'REDIS_POOL_SIZE has no effect'],
+  [{ MAX_SESSIONS: '5', JANITOR_INTERVAL_SECONDS: '0' }, 'MAX_SESSIONS has no effect'],
+  [
+    {
+      LOGIN_LIMIT_WINDOW_SECONDS: '60',
+      LOGIN_LIMIT_PER_USER: '0',
+      LOGIN_LIMIT_PER_ADDRESS: '0',
+    },
+    'LOGIN_LIMIT_WINDOW_SECONDS has no effect',
+  ],
   [{ REDIS_URL: 'redis+cluster://a:1,b:x' }, 'REDIS_URL: cluster: node 2 must look like host:port'],
   [{ REDIS_URL: 'redis+cluster://a:1/m' }, 'REDIS_URL: it must look like redis+cluster://'],
   [{ REDIS_URL: 'redis+cluster://api@a:1' }, 'REDIS_URL: username needs a password'],
@@ -108,10 +127,10 @@ test.each([
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)
 })
 
-function fileForThisTest(content: string): string {
+function fileForThisTest(content: string, name = 'secret'): string {
   const folder = mkdtempSync(join(tmpdir(), 'onetrip-config-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const path = join(folder, 'secret')
+  const path = join(folder, name)
   writeFileSync(path, content)
   return path
 }
@@ -201,6 +220,18 @@ test.each([
   ],
 ])('%j is rejected: %s', (environment, words) => {
   expect(() => loadConfig(environment)).toThrow(words)
+})
+
+test('an empty file with a password is rejected', () => {
+  const REDIS_PASSWORD_FILE = fileForThisTest('\n')
+  const settings = { SESSION_SECRETS, REDIS_URL: 'redis://api@a', REDIS_PASSWORD_FILE }
+  expect(() => loadConfig(settings)).toThrow(/^REDIS_PASSWORD_FILE .* is empty$/)
+})
+
+test('a removed setting in .env is rejected', () => {
+  vi.spyOn(process, 'cwd').mockReturnValue(dirname(fileForThisTest('AUTH=password', '.env')))
+  onTestFinished(() => void vi.restoreAllMocks())
+  expect(() => loadConfig({ SESSION_SECRETS })).toThrow('AUTH is no longer a setting')
 })
 
 test('the error about a secret that is too short does not show the secret', () => {

@@ -50,6 +50,8 @@ test('the stack and the API read the same Redis address and password file', asyn
   const env = { REDIS_URL: 'redis://api@127.0.0.1:6379', REDIS_PASSWORD_FILE: file }
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
   expect(await redisOfEnvironment()).toBe(loadConfig({ SESSION_SECRETS, ...env }).REDIS_URL)
+  await writeFile(file, '\n')
+  await expect(redisOfEnvironment()).rejects.toThrow(`${file} is empty`)
   vi.stubEnv('REDIS_URL', '')
   expect(await redisOfEnvironment()).toBeUndefined()
 })

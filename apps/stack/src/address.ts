@@ -138,9 +138,12 @@ async function withPasswordIn(file: string, url: string): Promise<string> {
   return parsed.href
 }
 
-async function passwordIn(file: string): Promise<string> {
+/** @throws Problem if the file cannot be read or is empty. */
+export async function passwordIn(file: string): Promise<string> {
   try {
-    return (await readFile(file, 'utf8')).trim()
+    const password = (await readFile(file, 'utf8')).trim()
+    if (password === '') throw new Error(`${file} is empty`)
+    return password
   } catch (error) {
     throw new Problem(`Cannot read the password of Redis: ${messageOf(error)}`)
   }

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import { Redis } from 'ioredis'
+import { passwordIn } from './address.ts'
 import { formCluster } from './cluster/form.ts'
 import { describeError, Problem } from './problem.ts'
 import { print, printError } from './terminal.ts'
@@ -14,7 +14,7 @@ const BUS_OFFSET = 10_000
 async function form(env: NodeJS.ProcessEnv): Promise<void> {
   const { CLUSTER_NODES: hosts, REDIS_USERNAME: username, REDIS_PASSWORD_FILE: file } = env
   if (!hosts) throw new Problem('CLUSTER_NODES must name the nodes: redis-1,redis-2,redis-3')
-  const password = file && (await readFile(file, 'utf8')).trim()
+  const password = file && (await passwordIn(file))
   const members = hosts.split(',').map((host) => {
     const admin = new Redis({
       host,

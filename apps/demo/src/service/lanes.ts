@@ -39,6 +39,7 @@ const settings = {
   WORKERS: '1',
   REDIS_POOL_SIZE: '1',
   JANITOR_INTERVAL_SECONDS: '0',
+  MAX_SESSIONS: '10000000', // the default: without a janitor, the API refuses another value
   REDIS_INFO_INTERVAL_SECONDS: '0',
   DOCS: 'false',
   LOG_LEVEL: 'error',

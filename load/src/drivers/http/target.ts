@@ -97,6 +97,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
         WORKERS: String(workers),
         REDIS_POOL_SIZE: String(poolSize),
         JANITOR_INTERVAL_SECONDS: '0',
+        MAX_SESSIONS: '10000000', // the default: without a janitor, the API refuses another value
       },
       signal: context.signal,
     }),
