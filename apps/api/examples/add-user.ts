@@ -25,6 +25,7 @@ if (password.length < 8 || password.length > 256) {
   console.error('The password must have 8 to 256 characters.')
   process.exit(1)
 }
+process.umask(0o077) // the file contains hashes of passwords
 const database = new DatabaseSync(path)
 database.exec(
   'CREATE TABLE IF NOT EXISTS users (id TEXT PRIMARY KEY, name TEXT, email TEXT UNIQUE, password TEXT)',

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +30,7 @@ async function addUser(path: string, password: string) {
 async function usersDatabase(): Promise<string> {
   const path = join(await temporaryFolder(), 'users.db')
   expect(await addUser(path, 'the first password')).toBe(0)
+  expect(statSync(path).mode & 0o077).toBe(0) // only the owner may read it
   expect(await addUser(path, 'short')).toBe(1)
   expect(await addUser(path, PASSWORD)).toBe(0) // changes the password
   return path
