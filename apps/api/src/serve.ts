@@ -137,8 +137,9 @@ async function serveFromThisProcess(
       logger: app.log,
       ...(primary && { skip: [...shutdownSignals] }),
     },
-    async ({ err }) => {
+    async ({ err, signal }) => {
       if (err) app.log.fatal({ err }, 'shutting down after an unexpected error')
+      else if (!primary) app.log.info({ signal }, 'shutting down')
       app.readiness.stop()
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()

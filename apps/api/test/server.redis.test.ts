@@ -41,6 +41,7 @@ test('SIGTERM: requests in flight are answered, then the process exits with 0', 
   expect((await view).status).toBe(200)
   expect(await api.exited).toEqual({ code: 0, signal: null })
   expect(api.lastLines.join('\n')).not.toContain(token)
+  expect(api.lastLines.join('\n')).toContain('"signal":"SIGTERM"')
 })
 
 test.each(['batch', 'naive'])(

@@ -98,6 +98,7 @@ test('SIGTERM under load: requests sent before it on keep-alive connections are 
   await Promise.all(clients)
   expect(lost).toEqual([])
   expect(await primary.exited).toEqual({ code: 0, signal: null })
+  expect(primary.lastLines.join('\n').match(/shutting down/g)).toHaveLength(1)
 })
 
 test('a second API on the same port fails with an error that names the port', async () => {

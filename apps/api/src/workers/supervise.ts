@@ -32,8 +32,9 @@ export async function supervise(config: Config, count: number): Promise<void> {
   const graceMs = config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS + MARGIN_MS
   const workers = startWorkers({ count, graceMs, log })
   // No time limit here: `stop` kills workers after `graceMs`.
-  closeWithGrace({ delay: false, logger: log }, async ({ err }) => {
+  closeWithGrace({ delay: false, logger: log }, async ({ err, signal }) => {
     if (err) log.fatal({ err }, 'shutting down after an unexpected error')
+    else log.info({ signal }, 'shutting down')
     await workers.stop()
   })
   await workers.started
