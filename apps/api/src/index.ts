@@ -3,5 +3,11 @@ export { clientNetwork } from './client-address.ts'
 export { type Config, loadConfig } from './config.ts'
 export { ApiError, type ApiErrorCode, type ErrorKind } from './errors.ts'
 export { hashPassword, verifyPassword } from './passwords.ts'
-export { connectionTo, type RedisLocation, redisLocation } from './redis-location.ts'
+export {
+  connectionTo,
+  type RedisLocation,
+  redisLocation,
+  type Topology,
+  topologyOf,
+} from './redis-location.ts'
 export { type Application, type ServeOptions, serve } from './serve.ts'

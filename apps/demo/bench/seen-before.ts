@@ -19,6 +19,10 @@ import { shopKeys } from '../src/shop/keys.ts'
 import { filter, seeItem } from '../src/shop/viewers.ts'
 
 const [seconds = 1, rounds = 5] = process.argv.slice(2).map(Number)
+if (!(seconds > 0 && rounds > 0)) {
+  console.error('Usage: node apps/demo/bench/seen-before.ts [seconds] [rounds]')
+  process.exit(1)
+}
 const CALLERS = 64
 
 const hyperLogLog = (item: string, user: string): Operation<unknown> => {

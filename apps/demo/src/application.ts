@@ -1,4 +1,10 @@
-import { type Application, loadConfig, type RedisLocation, redisLocation } from '@onetrip/api'
+import {
+  type Application,
+  loadConfig,
+  type RedisLocation,
+  redisLocation,
+  topologyOf,
+} from '@onetrip/api'
 import { noRace, raceRunning, serviceFailed, soldOut } from './errors.ts'
 import { demoRoutes } from './routes/demo.ts'
 import { pageRoutes } from './routes/page.ts'
@@ -19,7 +25,7 @@ export interface DemoOptions extends Pick<RiskOptions, 'cacheEntries' | 'writeEv
 /** The demo page, its routes and the shop, as an application for `serve()`. */
 export function demoApplication(options: DemoOptions): Omit<Application, 'authenticator'> {
   const { redis, demoSocket, reportFile } = options
-  const topology = redis.cluster ? 'cluster' : redis.sentinel ? 'sentinel' : 'single'
+  const topology = topologyOf(redis)
   return {
     errors: [noRace, raceRunning, serviceFailed, soldOut],
     onLogin: (request, user) => request.server.risk.loggedIn(request, user),

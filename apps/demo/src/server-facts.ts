@@ -1,8 +1,7 @@
-import type { SessionStore } from '@onetrip/session-store'
+import type { Topology } from '@onetrip/api'
+import { parseInfo, type SessionStore } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
 import { Exactly } from './events.ts'
-
-export type Topology = 'single' | 'cluster' | 'sentinel'
 
 const Count = Type.Integer()
 
@@ -66,7 +65,7 @@ async function readFacts(store: SessionStore, topology: Topology): Promise<Serve
   const nodes = await store.runOnEach({
     commands: [['INFO', ...SECTIONS]],
     readOnly: true,
-    read: ([reply]) => infoFields(String(reply)),
+    read: ([reply]) => parseInfo(String(reply)),
   })
   const infos = nodes.flatMap(({ result }) => result ?? [])
   const [info] = infos
@@ -88,9 +87,3 @@ async function readFacts(store: SessionStore, topology: Topology): Promise<Serve
     uptimeSeconds: Math.min(...values('uptime_in_seconds')),
   }
 }
-
-/** The fields of a reply to INFO. */
-const infoFields = (text: string): Map<string, string> =>
-  new Map(
-    Array.from(text.matchAll(/^(\w+):(.*?)\r?$/gm), ([, name = '', value = '']) => [name, value]),
-  )

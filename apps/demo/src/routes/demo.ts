@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Topology } from '@onetrip/api'
 import type { onRequestHookHandler } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Demo, RaceBody, RaceStarted, WireBody, Wires } from '../events.ts'
-import { Server, serverFacts, type Topology } from '../server-facts.ts'
+import { Server, serverFacts } from '../server-facts.ts'
 import { DemoService } from '../service-client.ts'
 
 interface DemoOptions {
