@@ -12,7 +12,7 @@ import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 import { soak } from './experiments/soak/soak.ts'
 import { store } from './experiments/store/store.ts'
 
-/** All experiments, in the order of `--help`, of reports and of `all`. */
+/** All experiments, in the order of `--help` and of reports. */
 export const experiments: readonly Experiment[] = [
   http,
   latency,

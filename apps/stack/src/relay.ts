@@ -87,7 +87,7 @@ if (import.meta.main) {
   const { signal, interrupt } = listenForInterrupts(printError, 1)
   surviveClosedOutput(() => interrupt('the output was closed'))
   try {
-    const command = relayCommand().name('node apps/stack/src/relay.ts').allowExcessArguments(false)
+    const command = relayCommand().name('npm run load -- relay').allowExcessArguments(false)
     await runRelay(command.parse().opts<RelayOptions>(), signal)
   } catch (error) {
     printError(describeError(error))

@@ -62,8 +62,9 @@ export function doctorCommand({ interrupt }: Invocation): Command {
     .addHelpText(
       'after',
       `
-The doctor is read-only. It sends INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, and CONFIG GET io-threads. CLIENT LIST takes at most 1 % of the server's time. If the user
-lacks a permission, the report omits that data and lists the command. These permissions are enough:
+The doctor is read-only. It sends INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, and CONFIG GET io-threads.
+CLIENT LIST takes at most 1 % of the server's time. If the user lacks a permission, the report omits that data
+and lists the command. These permissions are enough:
   ACL SETUSER doctor on >PASSWORD -@all +auth +client|setname +info +client|list +slowlog|get
     +latency|latest +config|get
 

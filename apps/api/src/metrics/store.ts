@@ -17,7 +17,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 const BATCH_SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 2,
 ]
-const BATCH_UPDATES = [1, 2, 4, 6, 8, 10, 12, 14, 16]
+const BATCH_OPERATIONS = [1, 2, 4, 6, 8, 10, 12, 14, 16]
 
 /** Errors that clients do not cause. Their counters start at 0 instead of being absent. */
 const FAILURES = [
@@ -51,7 +51,7 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
   const operations = new Histogram({
     name: 'onetrip_store_batch_operations',
     help: 'Operations per batch (strategy batch only)',
-    buckets: BATCH_UPDATES,
+    buckets: BATCH_OPERATIONS,
     registers,
   })
   const durations = new Histogram({

@@ -11,7 +11,7 @@ import { namesOption } from '../redis/options.ts'
 
 const workloads: Record<WorkloadName, { sessions: number; items: number; reads: number }> = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
-  /** The benchmark of the source articles: one token, one item, only updates. */
+  /** The benchmark of the source articles: one token, one item, only views. */
   articles: { sessions: 1, items: 1, reads: 0 },
   sale: { sessions: 1_000, items: 1_000, reads: 0 },
   feed: { sessions: 1_000, items: 1_000, reads: 0.8 },

@@ -51,9 +51,9 @@ const tableFour: Readonly<Record<string, Record<'sequential' | 'pipeline', numbe
 export const store: Experiment<StoreOptions, Bench> = {
   name: 'store',
   title: 'The store alone, by strategy and link to Redis',
-  summary: "calls per second of the store's updateToken, by strategy and link to Redis",
+  summary: 'calls per second of the store, by strategy and link to Redis',
   about: `
-Calls a function of the store in a loop, by default one call at a time, over the links of the source articles:
+Runs an operation of the store in a loop, by default one call at a time, over the links of the source articles:
   unix       Unix socket
   loopback   TCP on this machine
   switch     0.271 ms, 1 Gb/s
