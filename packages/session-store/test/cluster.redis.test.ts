@@ -106,6 +106,13 @@ describe.each(strategies)('%s', (strategy) => {
     expect(views).toBeGreaterThan(6) // at least two of the three moves moved three keys each
   })
 
+  test('a call on connections that have just ended reports that nothing was sent', async () => {
+    const { store, client } = await clusterStoreForThisTest(servers, strategy)
+    const { token } = await store.login('ada')
+    for (const node of client.nodes()) node.stream?.destroy() // ioredis does not know it yet
+    expect(await store.patch(token, { cart: [] }).catch(codeOf)).toBe('ONETRIP_NOT_SENT')
+  })
+
   test('a node that dies in the middle of a pipeline: nothing hangs, nothing counts twice', async () => {
     const { store } = await clusterStoreForThisTest(servers, strategy)
     const { token } = await store.login('ada')

@@ -5,6 +5,7 @@ import {
   createSessionStore,
   disconnectionChannel,
   type SessionStoreOptions,
+  safeRedisOptions,
   strategyNames,
 } from '../src/core/index.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
@@ -68,6 +69,23 @@ test('when Redis is killed, operations in flight fail at once; when it is back, 
   expect(views).toBeLessThanOrEqual(21)
   expect(lostConnections).toBe(2) // failed attempts to reconnect do not count
 })
+
+test.each(['sequential', 'pipeline', 'batch'] as const)(
+  '%s: a call on a connection that has just ended reports that nothing was sent',
+  async (strategy) => {
+    const redis = await redisForThisTest()
+    const client = new Redis(redis.socket, safeRedisOptions)
+    onTestFinished(() => client.disconnect())
+    const store = storeOn(redis.socket, { url: undefined, client, strategy })
+    await store.ready()
+    const { token } = await store.login('ada')
+    client.stream.destroy() // ioredis does not know it yet
+    await expect(store.patch(token, { cart: [] })).rejects.toMatchObject({
+      code: 'ONETRIP_NOT_SENT',
+      mayHaveWritten: false,
+    })
+  },
+)
 
 test.each([
   ['sequential', false],

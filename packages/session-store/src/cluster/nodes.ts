@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
+import { isWritable } from '../core/connections/client-watch.ts'
 import type { Command, Reply } from '../core/operation.ts'
 import { isRefusal, notSent, type Outcome } from '../core/outcomes.ts'
 import { isFailed, nodeName } from './health.ts'
@@ -82,7 +83,10 @@ const noConnection = (primary = 'that has the slot') =>
  * @throws StoreError `ONETRIP_NOT_SENT` (as a rejection) if a node cannot be reached.
  */
 export function connectedTo(cluster: Cluster, nodes: readonly string[]): Promise<void> | undefined {
-  const missing = nodes.filter((node) => connectionOf(cluster, node)?.status !== 'ready')
+  const missing = nodes.filter((node) => {
+    const connection = connectionOf(cluster, node)
+    return !connection || !isWritable(connection)
+  })
   if (missing.length === 0) return undefined
   const connect = async (node: string) => {
     if (await connectionTo(cluster, node)) return
@@ -114,7 +118,7 @@ export const primariesOf = (cluster: Cluster): (string | undefined)[] => [
 /** For each primary, whether the connection to it is up. */
 export function primaryStates(cluster: Cluster): boolean[] {
   if (cluster.status !== 'ready') return [false]
-  const ready = cluster.nodes('master').filter(({ status }) => status === 'ready')
+  const ready = cluster.nodes('master').filter(isWritable)
   const up = new Set(ready.map(nodeName).filter((node) => !isFailed(cluster, node)))
   return primariesOf(cluster).map((primary) => primary !== undefined && up.has(primary))
 }
@@ -131,7 +135,7 @@ async function connectionTo(cluster: Cluster, node: string | undefined) {
     refreshSlots(cluster)
     return undefined
   }
-  if (connection.status === 'ready') return connection
+  if (isWritable(connection)) return connection
   if (connection.status === 'wait') connection.connect().catch(() => undefined) // 'end' follows
   if (!OPENING.has(connection.status)) return undefined
   const opening = openings.get(connection) ?? opened(connection)

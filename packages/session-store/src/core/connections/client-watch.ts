@@ -66,7 +66,7 @@ export const watchClient = sharedWatches((redis: Redis, options: WatchOptions): 
   const unwatch = watchConnection(redis, stalledAfterMs)
   return {
     get isReady() {
-      return redis.status === 'ready' && database?.isSelected !== false
+      return isWritable(redis) && database?.isSelected !== false
     },
     get lastError() {
       return database?.refusal ?? lastError
@@ -78,6 +78,10 @@ export const watchClient = sharedWatches((redis: Redis, options: WatchOptions): 
     },
   }
 })
+
+/** ioredis keeps the status `ready` from the end of a connection until its event `close`. */
+export const isWritable = ({ status, stream }: Redis): boolean =>
+  status === 'ready' && stream.writable
 
 /** Publishes when the connection opens and when it ends, and limits its handshake. Returns a function that stops this. */
 export function watchConnection(redis: Redis, stalledAfterMs: number): () => void {
