@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -71,4 +72,29 @@ describe.each(layouts)('%s', (_, layout) => {
     await storeForThisTest({ keys: layout }).ready()
     expect(warnings).toEqual([])
   })
+})
+
+test('ready() rejects if the user of Redis may not use the keys', async () => {
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '+@all', '~shop:*')
+  const url = `unix://shop:any@localhost${server.socket}`
+  await expect(storeForThisTest({ url }).ready()).rejects.toMatchObject({
+    code: 'ONETRIP_REFUSED',
+    message: 'Redis refused HGET (command 1 of 1): NOPERM',
+  })
+  await storeForThisTest({ url, prefix: 'shop:' }).ready()
+})
+
+test('ready() waits while Redis is busy with a script', async () => {
+  const store = storeForThisTest({})
+  await store.ready()
+  await server.redis.config('SET', 'busy-reply-threshold', '1')
+  const script = server.redis.duplicate()
+  const running = script.eval('while true do end', 0).catch((error: Error) => error.message)
+  onTestFinished(() => script.disconnect())
+  await expect.poll(() => server.redis.ping().catch(String)).toContain('BUSY')
+  const ready = store.ready()
+  expect(await Promise.race([ready, delay(200, 'waiting')])).toBe('waiting')
+  await server.redis.call('SCRIPT', 'KILL')
+  await ready
+  expect(await running).toContain('killed')
 })

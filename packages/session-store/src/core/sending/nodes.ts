@@ -66,7 +66,8 @@ const PING_INTERVAL_MS = 50
 /**
  * Waits until a server serves its keys. (A client also connects to a cluster that is down.)
  *
- * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed.
+ * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed; `ONETRIP_REFUSED` if Redis refuses
+ *   the keys, and waiting does not help.
  */
 export async function untilServed(
   context: { runner: Runner; keys: Keys },
@@ -79,7 +80,9 @@ export async function untilServed(
     try {
       return void (await pingNodes(context, Math.max(1, until - performance.now())))
     } catch (error) {
-      if (isAnswer(error)) return
+      const kind = refusalKind(error)
+      if (kind === 'WRONGTYPE') return // `checkKeyTypes` names the key
+      if (kind !== undefined && !TEMPORARY.has(kind)) throw error
       // The last attempt has hardly any time: an earlier one says more.
       if (reason === undefined || isNotSent(error)) reason = error as StoreError
     }
@@ -91,9 +94,9 @@ export async function untilServed(
 }
 
 /** Errors of a server, or of its cluster, that is not ready yet. Any other one will not go away by itself. */
-const TEMPORARY = new Set(['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN'])
+const TEMPORARY = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN'])
 
-const isAnswer = (error: unknown): boolean =>
-  error instanceof StoreError &&
-  error.code === 'ONETRIP_REFUSED' &&
-  !TEMPORARY.has(errorKind(error.cause as Error))
+const refusalKind = (error: unknown): string | undefined =>
+  error instanceof StoreError && error.code === 'ONETRIP_REFUSED'
+    ? errorKind(error.cause as Error)
+    : undefined
