@@ -167,6 +167,46 @@ test('writes refused because memory is full report that nothing was written', as
   })
 })
 
+test('a script that Redis refuses to execute has written nothing', async () => {
+  const redis = await redisForThisTest()
+  const admin = new Redis(redis.socket)
+  onTestFinished(() => admin.disconnect())
+  const store = storeOn(redis.socket)
+  await store.ready()
+  const { token } = await store.login('ada')
+  const refused = (kind: string, mayHaveWritten = false) => ({
+    code: 'ONETRIP_REFUSED',
+    message: expect.stringContaining(`: ${kind}`),
+    mayHaveWritten,
+    retrySafe: !mayHaveWritten,
+  })
+  const patch = () => store.patch(token, { cart: [] })
+  const evaluate = (script: string) =>
+    store.run({
+      commands: [['EVAL', script, 2, 'old', 'new']],
+      readOnly: false,
+      read: ([reply]) => reply,
+    })
+  await admin.config('SET', 'maxmemory', '1')
+  await expect(patch()).rejects.toMatchObject(refused('OOM'))
+  // Once a script has written, Redis executes it to the end.
+  expect(await evaluate("redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[2], 1) return 1")).toBe(
+    1,
+  )
+  for (const script of [
+    "local full = redis.pcall('SET', KEYS[2], 1) redis.call('DEL', KEYS[2]) return full",
+    "redis.call('DEL', KEYS[2]) return redis.error_reply('OOM of its own')",
+  ]) {
+    await expect(evaluate(script)).rejects.toMatchObject(refused('OOM', true))
+  }
+  await admin.config('SET', 'maxmemory', '0')
+  await admin.config('SET', 'min-replicas-to-write', '1')
+  await expect(patch()).rejects.toMatchObject(refused('NOREPLICAS'))
+  await admin.config('SET', 'min-replicas-to-write', '0')
+  await admin.replicaof('127.0.0.1', 1)
+  await expect(patch()).rejects.toMatchObject(refused('READONLY'))
+})
+
 test('close waits for operations in flight and rejects later ones', async () => {
   const redis = await redisForThisTest()
   const store = storeOn(redis.socket)

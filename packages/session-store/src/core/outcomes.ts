@@ -54,13 +54,27 @@ const SCRIPTS = new Set(['EVAL', 'EVALSHA', 'FCALL'])
 const mayWriteBeforeFailing = ([name]: Command) =>
   SCRIPTS.has(name.toUpperCase()) || name.includes('.')
 
+/** After the first write of a script, Redis no longer refuses any of its commands for these reasons. */
+const BEFORE_FIRST_WRITE = new Set(
+  'BUSY LOADING MASTERDOWN MISCONF NOREPLICAS OOM READONLY'.split(' '),
+)
+
+/** Not if the script may catch the error, write, and return it, or may return such an error of its own. */
+const isRefusedScript = ([name, text]: Command, refusal: Error): boolean =>
+  name.toUpperCase() === 'EVAL' &&
+  BEFORE_FIRST_WRITE.has(errorKind(refusal)) &&
+  !/pcall|err/.test(String(text))
+
 /**
  * Any other command that failed wrote nothing, and neither did a removal that found nothing to remove.
  * (When memory is full, Redis refuses commands that add and still executes removals.)
  */
 function mayHaveChanged(command: Command, outcome: Outcome): boolean {
   if (isRead(command) || isNotSent(outcome)) return false
-  if (isRefusal(outcome)) return mayWriteBeforeFailing(command) && !isRefusedByCluster(outcome)
+  if (isRefusal(outcome)) {
+    if (isRefusedByCluster(outcome) || isRefusedScript(command, outcome)) return false
+    return mayWriteBeforeFailing(command)
+  }
   return !(outcome === 0 && REMOVALS.has(command[0]))
 }
 
