@@ -125,6 +125,20 @@ test('every layer imports only the layers that it may', () => {
   expect(breaches.sort()).toEqual([])
 })
 
+/** All files that a file imports, directly or indirectly. */
+function reachableFrom(file: string): Set<string> {
+  const reached = new Set<string>()
+  const visit = (from: string) => {
+    for (const to of imports.get(from) ?? []) {
+      if (reached.has(to)) continue
+      reached.add(to)
+      visit(to)
+    }
+  }
+  visit(file)
+  return reached
+}
+
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const services: object[] = ['docker-compose.yml', 'docker/password.yml'].flatMap((file) =>
   Object.values(parse(read(file), { merge: true }).services),

@@ -12,7 +12,7 @@ import {
   type StoreFailure,
   safeRedisOptions,
 } from '../src/core/index.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 import { issueToken } from './update-token.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
@@ -123,16 +123,6 @@ test('an injected client is used and not closed', async () => {
   await store.login('ada')
   await store.close()
   expect(await client.ping()).toBe('PONG')
-})
-
-test('a store needs one address or one client', () => {
-  expect(() => createSessionStore({ tokens })).toThrow(TypeError)
-  const client = new Redis({ ...safeRedisOptions, lazyConnect: true })
-  expect(() => createSessionStore({ tokens, client, url: 'redis://127.0.0.1' })).toThrow(TypeError)
-  expect(() => createSessionStore({ tokens, client, strategy: 'naive' })).toThrow(
-    'set url, and no client',
-  )
-  client.disconnect()
 })
 
 /** A server that answers ioredis's handshake like Redis, and dies in the middle of the next commands. */

@@ -6,7 +6,7 @@ import {
   type SessionStoreOptions,
   strategyNames,
 } from '../src/core/index.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 
 const server = redisOfThisFile()
 const SESSIONS = 120 // more than one page

@@ -1,7 +1,7 @@
 import calculateSlot from 'cluster-key-slot'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import type { SessionStore } from '../src/core/index.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 
 const keys = partitionedKeys()
 

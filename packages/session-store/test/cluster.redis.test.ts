@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys, createSessionStore } from '../src/core/index.ts'
 import { clusterStoreForThisTest, keys, strategies, tokens } from './cluster-store.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 
 const servers = clusterOfThisFile({ config: { appendfsync: 'always' } })
 

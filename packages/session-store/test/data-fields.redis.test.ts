@@ -3,13 +3,9 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { externalSessions } from '../src/adapters/external-sessions.ts'
-import {
-  articleKeys,
-  createSessionStore,
-  type SessionStoreOptions,
-  strategyNames,
-} from '../src/core/index.ts'
-import { Clock, idOf, retentionServer } from './retention-fixture.ts'
+import { articleKeys, type SessionStoreOptions, strategyNames } from '../src/core/index.ts'
+import { idOf } from './fixture.ts'
+import { Clock, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
 const clock = new Clock()
@@ -128,15 +124,6 @@ test.each<[string, Record<string, unknown>]>([
   expect(String(error)).toContain(message)
   expect(await commandsProcessed()).toBe(before + 1) // the INFO before
 })
-
-test.each([{ fields: 0 }, { fields: 10_001 }, { fieldBytes: 1 }, { patchBytes: 1e9 }])(
-  'dataLimits %j are refused',
-  (dataLimits) => {
-    const tokens = { secrets: ['x'.repeat(32)] }
-    const build = () => createSessionStore({ url: `unix://${server.socket}`, tokens, dataLimits })
-    expect(build).toThrow(TypeError)
-  },
-)
 
 test('external sessions have fields of any name', async () => {
   const external = externalSessions(await storeForThisTest())

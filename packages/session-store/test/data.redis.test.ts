@@ -8,7 +8,8 @@ import {
   strategyNames,
 } from '../src/core/index.ts'
 import { isRead } from '../src/core/outcomes.ts'
-import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
+import { Clock, layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
 const clock = new Clock()
@@ -118,22 +119,6 @@ test('a patch refreshes the session, and an idle session is rejected at once', a
   await expect(store.patch(token, { cart: [1] })).rejects.toMatchObject({ code })
   await expect(store.data(token)).rejects.toMatchObject({ code })
   await expect(store.checkToken(token, { data: true })).rejects.toMatchObject({ code })
-})
-
-test.each([
-  [-1, 'INVALID_INPUT'],
-  [1.5, 'INVALID_INPUT'],
-  [Number.NaN, 'INVALID_INPUT'],
-  [Number.POSITIVE_INFINITY, 'INVALID_INPUT'],
-  ['1', 'WRONG_TYPE'],
-  [null, 'WRONG_TYPE'],
-])('ifVersion %s is refused: %s', async (ifVersion, code) => {
-  const store = await storeForThisTest()
-  const { token } = await store.login('ada')
-  await expect(store.patch(token, {}, { ifVersion: ifVersion as number })).rejects.toMatchObject({
-    code: `ONETRIP_${code}`,
-    message: expect.stringContaining('ifVersion'),
-  })
 })
 
 test('a session never exceeds the limit of fields; existing fields can be changed and removed', async () => {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
 import { createSessionStore, type SessionStore, type StoreError } from '../src/core/index.ts'
 import { itemOn, loginOn } from './cluster-places.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 
 vi.setConfig({ testTimeout: 180_000 }) // each test starts a cluster, and waits until it takes note of a dead node
 

@@ -108,15 +108,6 @@ test.each([
   await Promise.all([store.close(), without.close()])
 })
 
-test.each([{}, { idleSeconds: 60 }])('`janitor: false` with %o is refused', (timeout) => {
-  const options = { url: `unix://${server.socket}`, tokens: { secrets }, ...timeout }
-  const create = () => createSessionStore({ ...options, janitor: false })
-  expect(create).toThrow(TypeError)
-  expect(create).toThrow(
-    "the option janitor: false needs idleSeconds: Infinity, because a view refreshes an idle session until a janitor ends it; if another process runs the janitor of this data, set janitor: 'elsewhere'",
-  )
-})
-
 test('without Redis, failed runs are published and nothing else happens', async () => {
   const events = runsOfThisTest()
   const store = createSessionStore({
@@ -142,17 +133,4 @@ test('an `onProgress` that throws does not stop the janitor', async () => {
   onTestFinished(() => store.close())
   await store.ready()
   await expect.poll(() => told.mock.calls.length).toBeGreaterThan(4)
-})
-
-test('its options are checked when the store is created', () => {
-  const options = { url: `unix://${server.socket}`, tokens: { secrets } }
-  expect(() => createSessionStore({ ...options, janitor: { intervalSeconds: 0 } })).toThrow(
-    'intervalSeconds must be a number from 0.001 to 86400, not 0',
-  )
-  expect(() => createSessionStore({ ...options, janitor: true as never })).toThrow(
-    'the options of a janitor must be an object',
-  )
-  expect(() => createSessionStore({ ...options, janitor: 'nowhere' as never })).toThrow(
-    "janitor must be an object, 'elsewhere' or false, not 'nowhere'",
-  )
 })

@@ -80,12 +80,3 @@ test('the copy keeps class, name, code, command, stack and inner errors', () => 
   expect(copy.stack).toBe(inner.stack?.replace(unknownCommand, copy.message))
   expect(copy.stack).toContain(import.meta.filename)
 })
-
-test('the copies of a cycle refer to each other', () => {
-  const [first, second] = [new Error('a'), new ReplyError('b')]
-  first.cause = second
-  second.cause = first
-  const copy = causeOf(first) as { cause: Error }
-  expect(copy).not.toBe(first)
-  expect(copy.cause.cause).toBe(copy)
-})

@@ -7,7 +7,8 @@ import {
   loginFromGuest,
   loginWith,
 } from '../src/core/sessions/guests.ts'
-import { Clock, idOf, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
+import { Clock, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
 import { issueToken } from './update-token.ts'
 
 const server = retentionServer()

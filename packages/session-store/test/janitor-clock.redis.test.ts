@@ -7,7 +7,7 @@ import {
   articleKeys as keys,
   type RetentionEvent,
 } from '../src/core/index.ts'
-import { warningsOfThisTest } from './adapters/fixture.ts'
+import { warningsOfThisTest } from './fixture.ts'
 import { evictOnly, logIn, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()

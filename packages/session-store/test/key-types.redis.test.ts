@@ -7,7 +7,7 @@ import {
   prefixedKeys,
   type SessionStoreOptions,
 } from '../src/core/index.ts'
-import { warningsOfThisTest } from './adapters/fixture.ts'
+import { warningsOfThisTest } from './fixture.ts'
 import { layouts } from './retention-fixture.ts'
 
 const server = redisOfThisFile()

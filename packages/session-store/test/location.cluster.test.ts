@@ -11,7 +11,7 @@ import {
   strategyNames,
 } from '../src/core/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const keys = partitionedKeys()

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { finishMigration, migrate, surveyMigration } from '../src/migration/index.ts'
+import { idOf } from './fixture.ts'
 import { killed, killedAfter, migrationOfThisFile } from './migration-fixture.ts'
 import { Model } from './model.ts'
-import { idOf } from './retention-fixture.ts'
 
 const world = migrationOfThisFile()
 

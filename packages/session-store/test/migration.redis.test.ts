@@ -11,8 +11,8 @@ import {
 } from '../src/migration/index.ts'
 import { migrationKeys } from '../src/migration/keys.ts'
 import { createMover } from '../src/migration/mover.ts'
+import { idOf } from './fixture.ts'
 import { from, migrationOfThisFile, to } from './migration-fixture.ts'
-import { idOf } from './retention-fixture.ts'
 
 const world = migrationOfThisFile()
 

@@ -5,8 +5,8 @@ import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { importConnectRedis } from '../src/adapters/import-connect-redis.ts'
 import { createSessionStore } from '../src/core/index.ts'
 import { bridgeStores } from '../src/migration/index.ts'
-import { warningsOfThisTest } from './adapters/fixture.ts'
-import { Clock, evictOnly, idOf, layouts, retentionServer } from './retention-fixture.ts'
+import { idOf, warningsOfThisTest } from './fixture.ts'
+import { Clock, evictOnly, layouts, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
 const YEAR = 365 * 24 * 3600

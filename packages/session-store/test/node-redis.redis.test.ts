@@ -5,7 +5,7 @@ import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import { batching, createSessionStore, type Sender } from '../src/core/index.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
 const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }

@@ -1,16 +1,15 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
-import { onTestFinished } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
-  createSessionStore,
   type JanitorOptions,
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/core/index.ts'
 import type { Operation, Reply } from '../src/core/operation.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
+import { newStore, tokens } from './fixture.ts'
 
 export const layouts = Object.entries({
   articles: articleKeys,
@@ -59,17 +58,8 @@ export async function storeOn(
   clock: Clock,
   options: Partial<SessionStoreOptions> = {},
 ): Promise<SessionStore> {
-  const secrets = ['a-secret-for-tests-a-secret-for-tests']
-  const tokens = { secrets, clock: () => clock.ms }
-  const url = `unix://${socket}`
-  const store = createSessionStore({
-    url,
-    tokens,
-    janitor: 'elsewhere',
-    deadlineMs: 20_000,
-    ...options,
-  })
-  onTestFinished(() => store.close())
+  const clocked = { ...tokens, clock: () => clock.ms }
+  const store = newStore({ url: `unix://${socket}`, tokens: clocked, ...options })
   await store.ready(10_000, { readOnly: true }) // tests compare all keys
   return withAnyClock(store)
 }
@@ -110,9 +100,6 @@ async function contents(redis: Redis, key: string): Promise<unknown> {
   if (type === 'hash') return await redis.hgetall(key)
   return type === 'zset' ? await redis.zrange(key, '0', '-1', 'WITHSCORES') : await redis.get(key)
 }
-
-/** The session id of a token. */
-export const idOf = (token: string): string => token.split('.')[0] ?? ''
 
 /** Creates sessions that were last seen one second apart, each with a view of its own item. */
 export async function logIn(

@@ -14,9 +14,9 @@ import {
   takeSessions,
 } from '../src/migration/move-sessions.ts'
 import { createMover } from '../src/migration/mover.ts'
+import { idOf } from './fixture.ts'
 import { interleavings } from './interleavings.ts'
 import { from, migrationOfThisFile, to } from './migration-fixture.ts'
-import { idOf } from './retention-fixture.ts'
 import { runUpdateToken } from './update-token.ts'
 
 const world = migrationOfThisFile()

@@ -5,7 +5,7 @@ import { externalSessions } from '../src/adapters/external-sessions.ts'
 import type { Reply, SessionStore } from '../src/core/index.ts'
 import { EXTERNAL } from '../src/core/keys.ts'
 import { clusterStoreForThisTest, keys, strategies } from './cluster-store.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 
 const servers = clusterOfThisFile()
 

@@ -9,8 +9,8 @@ import {
   type SessionStore,
   strategyNames,
 } from '../src/core/index.ts'
+import { idOf } from './fixture.ts'
 import { Model } from './model.ts'
-import { idOf } from './retention-fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']

@@ -12,10 +12,10 @@ import {
   warningChannel,
 } from '../src/core/index.ts'
 import { removeOrphans } from '../src/core/retention/orphans.ts'
+import { idOf } from './fixture.ts'
 import {
   Clock,
   evictOnly,
-  idOf,
   layouts,
   logIn,
   present,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { strategyNames } from '../src/core/index.ts'
-import { Clock, idOf, layouts, retentionServer } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
+import { Clock, layouts, retentionServer } from './retention-fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
 const server = retentionServer()
@@ -85,19 +86,4 @@ describe.each(layouts)('%s', (_, keys) => {
     const logins = keys.parts().map(({ login }) => server.redis.hlen(login))
     expect((await Promise.all(logins)).reduce((sum, count) => sum + count)).toBe(2_700)
   })
-})
-
-test.each([
-  ['', {}, 'INVALID_INPUT'],
-  [7, {}, 'WRONG_TYPE'],
-  ['ada', null, 'WRONG_TYPE'],
-  ['ada', { onProgress: 'often' }, 'WRONG_TYPE'],
-  ['ada', { signal: 'stop' }, 'WRONG_TYPE'],
-])('exportUser(%j, %j) is refused: %s', async (user, options, code) => {
-  const store = await server.storeForThisTest(clock)
-  for (const call of [store.exportUser, store.eraseUser]) {
-    await expect(call(user as string, options as object)).rejects.toMatchObject({
-      code: `ONETRIP_${code}`,
-    })
-  }
 })

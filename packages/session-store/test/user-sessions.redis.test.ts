@@ -8,7 +8,7 @@ import {
   StoreError,
 } from '../src/core/index.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
-import { idOf } from './retention-fixture.ts'
+import { idOf } from './fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
 const secrets = ['a-secret-for-tests-a-secret-for-tests']

@@ -4,8 +4,8 @@ import { expressSessionStore } from '../../src/adapters/express-session.ts'
 import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
 import { partitionedKeys } from '../../src/cluster/index.ts'
 import type { SessionStore, StoreWarning } from '../../src/core/index.ts'
+import { warningsOfThisTest } from '../fixture.ts'
 import { Clock, evictOnly, retentionServer, sweep } from '../retention-fixture.ts'
-import { warningsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 

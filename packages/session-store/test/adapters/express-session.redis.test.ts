@@ -2,9 +2,9 @@ import session, { type SessionOptions } from 'express-session'
 import { describe, expect, test } from 'vitest'
 import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import { articleKeys as keys, type SessionStoreOptions } from '../../src/core/index.ts'
+import { warningsOfThisTest } from '../fixture.ts'
 import { retentionServer } from '../retention-fixture.ts'
 import { expressForThisTest, rounded, versionsOfExpress } from './express-app.ts'
-import { warningsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 

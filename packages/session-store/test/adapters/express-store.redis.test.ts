@@ -3,9 +3,10 @@ import type { Request } from 'express'
 import session from 'express-session'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { errorChannel } from '../../src/core/index.ts'
+import { warningsOfThisTest } from '../fixture.ts'
 import { retentionServer } from '../retention-fixture.ts'
 import { expressForThisTest, rounded } from './express-app.ts'
-import { fatalErrorsOfThisTest, warningsOfThisTest } from './fixture.ts'
+import { fatalErrorsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 

@@ -5,8 +5,9 @@ import Fastify, { type FastifyRequest } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
 import type { SessionStoreOptions } from '../../src/core/index.ts'
+import { warningsOfThisTest } from '../fixture.ts'
 import { Clock, retentionServer } from '../retention-fixture.ts'
-import { fatalErrorsOfThisTest, warningsOfThisTest } from './fixture.ts'
+import { fatalErrorsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 

@@ -3,8 +3,8 @@ import { expressSessionStore } from '../../src/adapters/express-session.ts'
 import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
 import { importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
+import { warningsOfThisTest } from '../fixture.ts'
 import { evictOnly, retentionServer } from '../retention-fixture.ts'
-import { warningsOfThisTest } from './fixture.ts'
 import { IDLE_SECONDS, make, migrationForEachTest } from './migration-fixture.ts'
 
 const server = retentionServer()

@@ -1,0 +1,70 @@
+import { Redis, type RedisOptions } from 'ioredis'
+import { onTestFinished } from 'vitest'
+import {
+  createSessionStore,
+  type SessionStore,
+  type SessionStoreOptions,
+  type StoreWarning,
+  safeRedisOptions,
+  warningChannel,
+} from '../src/core/index.ts'
+
+export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
+export const tokens = { secrets: [SECRET] }
+
+/** A store without a janitor, closed when the current test ends. */
+export function newStore(options: Partial<SessionStoreOptions>): SessionStore {
+  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Like `newStore`, and ready. */
+export async function readyStore(options: Partial<SessionStoreOptions>): Promise<SessionStore> {
+  const store = newStore(options)
+  await store.ready()
+  return store
+}
+
+type Options = Omit<RedisOptions, 'replyMapping'>
+
+/** A client as an application passes it to a store. Disconnected when the current test ends. */
+export function clientForThisTest(socket: string, options: Options = {}): Redis {
+  const client = new Redis(socket, { ...safeRedisOptions, lazyConnect: true, ...options })
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+/** A connection for the commands of the current test itself. */
+export function adminForThisTest(socket: string, options: Options = {}): Redis {
+  const admin = new Redis(socket, options)
+  onTestFinished(() => admin.disconnect())
+  return admin
+}
+
+interface Published<Message> {
+  subscribe(listen: (message: Message) => void): void
+  unsubscribe(listen: (message: Message) => void): unknown
+}
+
+/** Collects what a channel publishes until the current test ends. */
+export function messagesOf<Message>(channel: Published<unknown>): Message[] {
+  const messages: Message[] = []
+  const listen = (message: unknown) => void messages.push(message as Message)
+  channel.subscribe(listen)
+  onTestFinished(() => void channel.unsubscribe(listen))
+  return messages
+}
+
+export const warningsOfThisTest = (): StoreWarning[] => messagesOf(warningChannel)
+
+export const codeOf = (error: unknown) => (error as { code: string }).code
+
+/** `ok`, or the code of the error of a call. */
+export const outcomeOf = (call: Promise<unknown>): Promise<string> => call.then(() => 'ok', codeOf)
+
+/** The error of a call for a session that has ended. */
+export const gone = { code: 'ONETRIP_UNKNOWN_SESSION' }
+
+/** The session id of a token. */
+export const idOf = (token: string): string => token.split('.')[0] ?? ''
