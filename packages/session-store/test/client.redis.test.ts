@@ -6,53 +6,39 @@ import { clusterSender, safeClusterOptions } from '../src/cluster/index.ts'
 import { isIoredis5 } from '../src/core/connections/ioredis-version.ts'
 import {
   createSessionStore,
+  articleKeys as keys,
   type StoreWarning,
   safeRedisOptions,
-  warningChannel,
 } from '../src/core/index.ts'
+import {
+  clientForThisTest,
+  idOf,
+  newStore,
+  readyStore,
+  tokens,
+  warningsOfThisTest,
+} from './fixture.ts'
 import { anyClock } from './retention-fixture.ts'
 
 const server = redisOfThisFile()
-const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+const require = createRequire(import.meta.url)
 
 type Options = Omit<RedisOptions, 'replyMapping'>
 
-function clientForThisTest(options: Options, path = server.socket): Redis {
-  const client = new Redis(path, { ...safeRedisOptions, ...options, lazyConnect: true })
-  onTestFinished(() => client.disconnect())
-  return client
-}
-
-/** Collects the warnings of a call. */
-function warningsOf(call: () => void): StoreWarning[] {
-  const warnings: StoreWarning[] = []
-  const listen = (warning: unknown) => void warnings.push(warning as StoreWarning)
-  warningChannel.subscribe(listen)
-  try {
-    call()
-  } finally {
-    warningChannel.unsubscribe(listen)
-  }
-  return warnings
-}
-
 /** Calls everything that parses a number, a score, a list or a text. */
 async function everything(client: Redis, strategy: 'batch' | 'pipeline') {
-  const store = createSessionStore({
+  const store = await readyStore({
     client,
     strategy,
     tokens: { ...tokens, clock: () => 1.7e12 },
-    deadlineMs: 20_000,
-    janitor: 'elsewhere',
   })
-  onTestFinished(() => store.close())
-  await store.ready()
   const { token } = await store.login('ada')
   const other = await store.login('ada')
   const views = await Promise.all([
     store.recordView(token, 'book'),
     store.recordView(other.token, 'book'),
   ])
+  await store.patch(token, { theme: 'dark', ['__proto__']: 1 })
   const guest = await store.loginGuest()
   await store.patch(guest.token, { cart: ['book'], ['__proto__']: 1 })
   const fromGuest = await store.login('eve', { from: guest.token })
@@ -68,6 +54,11 @@ async function everything(client: Redis, strategy: 'batch' | 'pipeline') {
     listed: (await store.userSessions(token)).sessions.length,
     attempts: (await store.countAttempts(['a', 'b'], 60)).counts,
     loggedOut: await store.logout(other.token),
+    hash: await store.run({
+      commands: [['HGETALL', keys.data(idOf(token))]],
+      readOnly: true,
+      read: (replies) => replies,
+    }),
     run: await store.janitor({ ...anyClock, maxSessions: 0 }).runOnce(),
     left: await store.recentSessions(),
   }
@@ -77,18 +68,22 @@ const supported: Options[] = [
   { protocol: 2 },
   { protocol: 3 },
   { replyMapping: 'resp3' } as Options,
-  { enableAutoPipelining: true },
-  { socketTimeout: 30_000 },
-  { blockingTimeout: 30_000 },
+  { enableAutoPipelining: true, socketTimeout: 30_000, blockingTimeout: 30_000 },
   ...(isIoredis5 ? [] : [{ enableReadyCheck: false }]),
   { connectionName: 'mine', disableClientInfo: true },
   { commandTimeout: undefined, stringNumbers: false, reconnectOnError: null, monitor: false },
 ]
 
 test.each(supported)('a client with %j is supported', async (options) => {
+  const results: unknown[] = []
   for (const strategy of ['batch', 'pipeline'] as const) {
     await server.redis.flushall()
-    expect(await everything(clientForThisTest(options), strategy)).toMatchObject({
+    const { hash, ...result } = await everything(
+      clientForThisTest(server.socket, options),
+      strategy,
+    )
+    results.push(hash)
+    expect(result).toMatchObject({
       views: [
         { user: 'ada', views: 1 },
         { user: 'ada', views: 2 },
@@ -107,38 +102,25 @@ test.each(supported)('a client with %j is supported', async (options) => {
       left: [],
     })
   }
+  expect(results[0]).toEqual(results[1]) // replies to a command of an application
 })
 
-test.each(supported)('with %j, batch and pipeline return the same replies', async (options) => {
-  const client = clientForThisTest(options)
-  await server.redis.flushall()
-  await server.redis.hset('hash', { a: 'text', ['__proto__']: 'own' })
-  const [batch, pipeline] = await Promise.all(
-    (['batch', 'pipeline'] as const).map(async (strategy) => {
-      const store = createSessionStore({ client, strategy, tokens, janitor: 'elsewhere' })
-      onTestFinished(() => store.close())
-      await store.ready()
-      const commands = [['HGETALL', 'hash'] as const]
-      return await store.run({ commands, readOnly: true, read: (replies) => replies })
-    }),
-  )
-  expect(batch).toEqual(pipeline)
-})
-
-test.each([
-  [{ commandTimeout: 1_000 }, 'commandTimeout (the store has its own deadline, deadlineMs)'],
+test.each<[Options, string]>([
+  ...(isIoredis5
+    ? [[{ enableReadyCheck: false }, 'enableReadyCheck'] satisfies [Options, string]]
+    : []),
   [{ commandTimeout: 0 }, 'commandTimeout'],
   [{ stringNumbers: true }, 'stringNumbers'],
   [{ reconnectOnError: () => 2 as const }, 'reconnectOnError'],
   [{ monitor: true }, 'monitor'],
-  [{ keyPrefix: 'shop:' }, "keyPrefix (use the store's option prefix: the keys are the same)"],
+  [{ keyPrefix: 'shop:' }, 'keyPrefix'],
   [{ enableOfflineQueue: true }, 'enableOfflineQueue: false'],
   [{ autoResendUnfulfilledCommands: true }, 'autoResendUnfulfilledCommands: false'],
   [{ maxRetriesPerRequest: null }, 'maxRetriesPerRequest: 0'],
 ])('a client with %j is refused, and the error names the option', (options, words) => {
-  const client = clientForThisTest(options)
-  expect(() => createSessionStore({ client, tokens })).toThrow(TypeError)
-  expect(() => createSessionStore({ client, tokens })).toThrow(words)
+  const client = clientForThisTest(server.socket, options)
+  expect(() => newStore({ client })).toThrow(TypeError)
+  expect(() => newStore({ client })).toThrow(words)
 })
 
 test.each([
@@ -147,7 +129,7 @@ test.each([
   [{ scaleReads: 'slave' as const }, 'scaleReads'],
   [{ redisOptions: { commandTimeout: 1_000 } }, 'commandTimeout'],
   [{ redisOptions: { stringNumbers: true } }, 'stringNumbers'],
-  [{ redisOptions: { db: 5 } }, 'db (a cluster has only database 0)'],
+  [{ redisOptions: { db: 5 } }, 'db'],
   [{ retryDelayOnFailover: 100 }, 'retryDelayOnFailover: 0'],
 ])('a cluster with %j is refused, and the error names the option', (options, words) => {
   const client = new Cluster([{ host: '127.0.0.1', port: 1 }], {
@@ -161,23 +143,24 @@ test.each([
 
 /** Loads ioredis once more. */
 function otherIoredis(): typeof import('ioredis') {
-  const require = createRequire(import.meta.url)
   for (const path of Object.keys(require.cache)) {
     if (/\/ioredis\//.test(path)) delete require.cache[path]
   }
   return require('ioredis')
 }
 
+const framesOff = { code: 'ONETRIP_FRAMES_OFF' }
+
 test('a client of another copy of ioredis is used through its public interface', async () => {
-  const client = new (otherIoredis().Redis)(server.socket, {
-    ...safeRedisOptions,
-    lazyConnect: true,
-  })
+  const options = { ...safeRedisOptions, lazyConnect: true }
+  const client = new (otherIoredis().Redis)(server.socket, options)
   onTestFinished(() => client.disconnect())
   expect(client).not.toBeInstanceOf(Redis)
   const pipeline = vi.spyOn(client, 'pipeline')
+  const warnings = warningsOfThisTest()
   expect(await everything(client, 'batch')).toMatchObject({ loggedOut: true, left: [] })
   expect(pipeline).toHaveBeenCalled()
+  expect(warnings).toMatchObject([framesOff])
 })
 
 /** Imports the package as if this version of ioredis were installed. */
@@ -192,7 +175,7 @@ async function importWith(version: string): Promise<typeof import('../src/core/i
 }
 
 test('a store that cannot be created leaves no listener on the client', () => {
-  const client = clientForThisTest({})
+  const client = clientForThisTest(server.socket)
   const listeners = () => client.eventNames().map((event) => [event, client.listenerCount(event)])
   const before = listeners()
   expect(() => createSessionStore({ client, tokens, janitor: { intervalSeconds: 0 } })).toThrow(
@@ -201,75 +184,71 @@ test('a store that cannot be created leaves no listener on the client', () => {
   expect(listeners()).toEqual(before)
 })
 
-test('a batch is sent as a frame with a verified version, otherwise with pipeline()', async () => {
+test('a batch is sent as a frame with a verified version, otherwise with pipeline() and a warning', async () => {
   const pipeline = vi.spyOn(Redis.prototype, 'pipeline')
   onTestFinished(() => pipeline.mockRestore())
-  await everything(clientForThisTest({}), 'batch')
+  const warnings = warningsOfThisTest()
+  await everything(clientForThisTest(server.socket), 'batch')
   expect(pipeline).not.toHaveBeenCalled()
+  expect(warnings).toEqual([])
 
-  const { createSessionStore } = await importWith('6.99.0')
-  const store = createSessionStore({ client: clientForThisTest({}), tokens, janitor: 'elsewhere' })
+  const { createSessionStore, warningChannel } = await importWith('6.99.0')
+  const published: StoreWarning[] = []
+  warningChannel.subscribe((warning) => published.push(warning as StoreWarning))
+  const options = {
+    client: clientForThisTest(server.socket),
+    tokens,
+    janitor: 'elsewhere',
+  } as const
+  const store = createSessionStore(options)
   onTestFinished(() => store.close())
   await store.ready()
   const { token } = await store.login('ada')
   expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
   expect(pipeline).toHaveBeenCalled()
+  expect(published).toMatchObject([framesOff]) // once
+  expect(published[0]?.message).toMatch(/6\.99\.0.*Install ioredis@6\.\d+\.\d+,/)
+
+  const others = createSessionStore({ ...options, strategy: 'pipeline' })
+  onTestFinished(() => others.close())
+  expect(published).toHaveLength(1)
+})
+
+const iovalkey = require('iovalkey') as typeof import('ioredis')
+const nodeRedis = require('redis') as {
+  createClient(): object
+  createCluster(options: object): object
+}
+const lazy = { ...safeRedisOptions, lazyConnect: true }
+const nodes = [{ host: '127.0.0.1', port: 1 }]
+const clusterOptions = { ...safeClusterOptions, lazyConnect: true }
+
+/** A client as ioredis 4 and early versions of 5 create it: without newer options. */
+function olderClient(): object {
+  const client = new Redis(lazy)
+  Reflect.deleteProperty(client.options, 'blockingTimeoutGrace')
+  return client
+}
+
+test.each([
+  ['node-redis', () => nodeRedis.createClient()],
+  ['iovalkey', () => new iovalkey.Redis(lazy)],
+  ['an older ioredis', olderClient],
+  ['a pipeline', () => new Redis(lazy).pipeline()],
+  ['a promise', () => Promise.resolve(new Redis(lazy))],
+  ['a cluster', () => new Cluster(nodes, clusterOptions)],
+])('%s is refused, and the error names the alternatives', (_name, make) => {
+  const client = make() as Redis
+  const create = () => newStore({ client })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow('sender: nodeRedisSender(client)')
 })
 
 test.each([
-  ['6.99.0', /Install ioredis@6\.\d+\.\d+,/],
-  ['5.99.0', /Install ioredis@5\.\d+\.\d+,/],
-])('a store warns once if frames are not verified with ioredis %s', async (version, wanted) => {
-  const { createSessionStore } = await importWith(version)
-  const at = { url: `unix://${server.socket}`, tokens, janitor: 'elsewhere' } as const
-  const warnings = warningsOf(() => {
-    const store = createSessionStore(at)
-    onTestFinished(() => store.close())
-  })
-  expect(warnings).toMatchObject([{ code: 'ONETRIP_FRAMES_OFF' }])
-  for (const words of [`ioredis ${version}`, '5.11.1', '6.0.0', wanted]) {
-    expect(warnings[0]?.message).toMatch(words)
-  }
-})
-
-test('a store warns if its client was created by another copy of ioredis', () => {
-  const client = new (otherIoredis().Redis)({ ...safeRedisOptions, lazyConnect: true })
-  onTestFinished(() => client.disconnect())
-  const warnings = warningsOf(() => {
-    const store = createSessionStore({ client, tokens, janitor: 'elsewhere' })
-    onTestFinished(() => store.close())
-  })
-  expect(warnings).toMatchObject([
-    { code: 'ONETRIP_FRAMES_OFF', message: expect.stringContaining('another copy of ioredis') },
-  ])
-})
-
-test('a store that uses frames, or would not use them, does not warn', async () => {
-  const url = `unix://${server.socket}`
-  const used = [{ url }, { client: clientForThisTest({}) }]
-  const others = [{ url, strategy: 'pipeline' as const }]
-  const unverified = await importWith('6.99.0')
-  expect(
-    warningsOf(() => {
-      for (const options of [...used, ...others]) {
-        const store = createSessionStore({ ...options, tokens, janitor: 'elsewhere' })
-        onTestFinished(() => store.close())
-      }
-      for (const options of [
-        ...others,
-        { sender: { name: 'own', send: async () => [], close: async () => {} } },
-      ]) {
-        const store = unverified.createSessionStore({ ...options, tokens, janitor: 'elsewhere' })
-        onTestFinished(() => store.close())
-      }
-      expect(() => unverified.createSessionStore({ url, tokens: { secrets: [] } })).toThrow(
-        TypeError,
-      )
-    }),
-  ).toEqual([])
-})
-
-test.runIf(isIoredis5)('ioredis 5 without ready check is refused', () => {
-  const client = clientForThisTest({ enableReadyCheck: false })
-  expect(() => createSessionStore({ client, tokens })).toThrow('enableReadyCheck (without it')
+  ['a client of one server', () => new Redis(lazy)],
+  ['a cluster of iovalkey', () => new iovalkey.Cluster(nodes, clusterOptions)],
+  ['a cluster of node-redis', () => nodeRedis.createCluster({ rootNodes: [{}] })],
+])('%s is refused as a cluster', (_name, make) => {
+  const client = make() as Cluster
+  expect(() => clusterSender({ client })).toThrow('client must be a Cluster of ioredis')
 })

@@ -1,17 +1,15 @@
 import { expect, test } from 'vitest'
-import { createSessionStore, parseRedisUrl, strategyNames } from '../src/core/index.ts'
+import { parseRedisUrl } from '../src/core/index.ts'
 
 test.each([
   ['redis://h', 'tcp', { host: 'h', port: 6379 }],
   ['redis://127.0.0.1:6390/', 'tcp', { host: '127.0.0.1', port: 6390 }],
-  ['redis://h:1/0', 'tcp', { host: 'h', port: 1 }],
   ['redis://h:65535/15', 'tcp', { host: 'h', port: 65535, db: 15 }],
   ['redis://h?db=2', 'tcp', { host: 'h', port: 6379, db: 2 }],
   ['redis://h/?db=0', 'tcp', { host: 'h', port: 6379 }],
   ['redis://[::1]/3', 'tcp', { host: '::1', port: 6379, db: 3 }],
   ['rediss://h', 'tls', { host: 'h', port: 6379, tls: { servername: 'h' } }],
   ['rediss://127.0.0.1', 'tls', { host: '127.0.0.1', port: 6379, tls: {} }],
-  ['rediss://[::1]', 'tls', { host: '::1', port: 6379, tls: {} }],
   ['redis://me@h', 'tcp', { host: 'h', port: 6379, username: 'me' }],
   ['redis://:s%40%2F%25@h', 'tcp', { host: 'h', port: 6379, password: 's@/%' }],
   ['unix:///run/redis.sock', 'unix', { path: '/run/redis.sock' }],
@@ -29,34 +27,21 @@ const refused: [string, string][] = [
   ['', 'must look like'],
   ['h:6379', 'must begin with'],
   ['//h', 'must look like'],
-  ['http://h', 'must begin with'],
-  ['redis:', 'host'],
-  ['redis:h:6379', 'host'],
   ['redis://', 'host'],
   ['redis:///5', 'host'],
   ['redis://h:0', 'port'],
   ['redis://h:65536', 'must look like'],
-  ['redis://h:x', 'must look like'],
   ['redis://h/abc', 'database'],
   ['redis://h/-1', 'database'],
-  ['redis://h/1.5', 'database'],
   ['redis://h/1e1', 'database'],
-  ['redis://h/5/', 'database'],
-  ['redis://h//5', 'database'],
   ['redis://h/%35', 'database'],
   ['redis://h/99999999999', 'database'],
   ['redis://h?db=', 'database'],
-  ['redis://h?db=abc', 'database'],
   ['redis://h/1?db=1', 'more than once'],
-  ['redis://h?db=1&db=2', 'more than once'],
   ['redis://h?family=6', '"family"'],
-  ['unix:///run/redis.sock?database=2', '"database"'],
   ['redis://h#5', 'fragment'],
-  ['unix://relative', 'absolute path'],
   ['unix://run/redis.sock', 'absolute path'],
   ['unix:relative', 'absolute path'],
-  ['unix://', 'absolute path'],
-  ['unix:///', 'absolute path'],
   ['unix:///run/', 'absolute path'],
   ['unix:///run/%00', 'absolute path'],
   ['unix://localhost:6379/run/redis.sock', 'absolute path'],
@@ -64,9 +49,7 @@ const refused: [string, string][] = [
   ['redis://:secret%@h', '%25'],
   // A password that is not percent-encoded ends up in other parts of the URL.
   ['redis://me:12/secret@h', 'percent-encoded'],
-  ['redis://me:12?secret@h', 'percent-encoded'],
   ['redis://me:12#secret@h', 'percent-encoded'],
-  ['redis://:secret@', 'must look like'],
   ['redis://:secret/@h', 'must look like'],
   ['unix://me:12?secret=1@localhost/s', 'absolute path'],
 ]
@@ -75,15 +58,4 @@ test.each(refused)('%s is refused: %s', (url, words) => {
   expect(() => parseRedisUrl(url)).toThrow(TypeError)
   expect(() => parseRedisUrl(url)).toThrow(words)
   expect(() => parseRedisUrl(url)).not.toThrow('secret')
-})
-
-test('anything but a string is refused', () => {
-  for (const url of [undefined, null, 5, {}, new URL('redis://h')]) {
-    expect(() => parseRedisUrl(url as string)).toThrow(TypeError)
-  }
-})
-
-test.each(strategyNames)('%s: the store refuses an invalid URL before it connects', (strategy) => {
-  const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
-  expect(() => createSessionStore({ url: 'redis://h/abc', strategy, tokens })).toThrow('database')
 })

@@ -10,9 +10,6 @@ import {
   type Session,
   type SessionData,
   type SessionStore,
-  StoreError,
-  type StoreErrorCode,
-  type StrategyName,
   type UserSessionPage,
 } from '../src/core/index.ts'
 
@@ -57,12 +54,4 @@ test('invalid options do not compile', () => {
     createSessionStore({ client: { get() {} }, tokens: { secrets: [] } })
   }
   expectTypeOf(build).toBeFunction()
-})
-
-test('an error has typed properties, without a cast', () => {
-  expectTypeOf<StoreError['code']>().toEqualTypeOf<StoreErrorCode>()
-  expectTypeOf<StoreError['retrySafe']>().toEqualTypeOf<boolean>()
-  expectTypeOf<StoreError['mayHaveWritten']>().toEqualTypeOf<boolean>()
-  expectTypeOf<'batch'>().toExtend<StrategyName>()
-  expectTypeOf(StoreError).toBeConstructibleWith('ONETRIP_NOT_SENT', 'why')
 })
