@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { trustingAuthenticator } from '../src/authenticator.ts'
 import { loadConfig } from '../src/config.ts'
 import { configSchema } from '../src/config-schema.ts'
 import { migrationTarget, redisLocation } from '../src/redis-location.ts'
@@ -23,61 +22,48 @@ test('unset settings get their defaults', () => {
 })
 
 test.each([
-  [{}, 'SESSION_SECRETS'],
-  [{ SESSION_SECRETS: 'short' }, 'SESSION_SECRETS'],
+  [{ SESSION_SECRETS: '' }, 'SESSION_SECRETS'],
   [{ SESSION_SECRETS: `${SESSION_SECRETS},short` }, 'SESSION_SECRETS'],
-  [
-    { SESSION_SECRETS: `${SESSION_SECRETS}, ${SESSION_SECRETS}` },
-    'separate secrets by commas only',
-  ],
-  [{ SESSION_SECRETS: `${SESSION_SECRETS}\n${SESSION_SECRETS}` }, 'without white space'],
-  [{ SESSION_SECRETS, PORT: '99999' }, 'PORT'],
-  [{ SESSION_SECRETS, STRATEGY: 'fast' }, 'STRATEGY'],
-  [{ SESSION_SECRETS, WORKERS: '0' }, 'WORKERS'],
-  [{ SESSION_SECRETS, TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
-  [{ SESSION_SECRETS, TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY'],
-  [{ SESSION_SECRETS, TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
-  [{ SESSION_SECRETS, WORKERS: 'many' }, 'WORKERS'],
-  [{ SESSION_SECRETS, HOST: '' }, 'HOST'],
-  [{ SESSION_SECRETS, NODE_ENV: '' }, 'NODE_ENV'],
-  [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'shop.example' }, 'PUBLIC_ORIGINS'],
-  [{ SESSION_SECRETS, PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
-  [{ SESSION_SECRETS, REDIS_URL: 'http://127.0.0.1' }, 'REDIS_URL'],
-  [{ SESSION_SECRETS, REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL'],
-  [{ SESSION_SECRETS, REDIS_URL: 'unix://relative' }, 'REDIS_URL'],
-])('%j is rejected with an error that names %s', (environment, name) => {
-  expect(() => loadConfig(environment)).toThrow(name)
-})
-
-test.each([
-  [{ AUTH: 'password' }, 'AUTH is no longer a setting: pass an authenticator to serve()'],
-  [{ WORKERS: '0' }, 'WORKERS is malformed. Expected: Number of processes that share the port'],
+  [{ SESSION_SECRETS: `${SESSION_SECRETS}, ${SESSION_SECRETS}` }, 'SESSION_SECRETS'],
+  [{ SESSION_SECRETS_FILE: '/nowhere/secret' }, 'SESSION_SECRETS_FILE'],
+  [{ SESSION_SECRETS: '', SESSION_SECRETS_FILE: '/nowhere' }, 'SESSION_SECRETS_FILE .* ENOENT'],
+  [{ AUTH: 'password' }, 'AUTH is no longer'],
+  [{ REDIS_CLUSTER: 'a:1' }, 'REDIS_CLUSTER is no longer'],
+  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS is no longer'],
+  [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT .*MAX_SESSIONS'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
-  [
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' },
-    'OTEL_EXPORTER_OTLP_ENDPOINT is malformed. Expected: URL of the OpenTelemetry collector',
-  ],
-  [
-    { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-    'OTEL_EXPORTER_OTLP_PROTOCOL must be one of http/protobuf',
-  ],
-  [{ OTEL_TRACES_SAMPLER: 'some' }, 'OTEL_TRACES_SAMPLER must be one of always_on, '],
-  [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be <= 1'],
-  [
-    { OTEL_TRACES_SAMPLER_ARG: '0.1' },
-    'OTEL_TRACES_SAMPLER_ARG has no effect unless OTEL_TRACES_SAMPLER is',
-  ],
-  [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT must be integer; MAX_SESSIONS must be >= 1'],
-  [{ REDIS_CLUSTER: 'a:1' }, 'REDIS_CLUSTER is no longer a setting: use REDIS_URL=redis+cluster:'],
-  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS is no longer a setting'],
-  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is no longer a setting'],
-  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME is no longer a setting'],
-  [{ REDIS_TLS: 'true' }, 'REDIS_TLS is no longer a setting'],
-  [{ USERS_FILE: 'users.json' }, 'USERS_FILE is no longer a setting'],
+  [{ WORKERS: 'many' }, 'WORKERS is malformed. Expected: Number of processes'],
+  [{ WORKERS: '0' }, 'WORKERS'],
+  [{ TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
+  [{ TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY'],
+  [{ TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
+  [{ PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT'],
+  [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'OTEL_EXPORTER_OTLP_PROTOCOL'],
+  [{ OTEL_TRACES_SAMPLER_ARG: '0.1' }, 'OTEL_TRACES_SAMPLER_ARG has no effect'],
+  [{ REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL: .*database'],
+  [{ REDIS_URL: 'unix:///a.sock', REDIS_PASSWORD_FILE: '/nowhere' }, 'must name a host'],
+  [{ REDIS_PASSWORD_FILE: '/nowhere' }, 'REDIS_PASSWORD_FILE cannot be read'],
+  [{ REDIS_URL: 'redis+cluster://a:1,b:x' }, 'REDIS_URL: .*node 2'],
+  [{ REDIS_URL: 'redis+cluster://a:1/m' }, 'REDIS_URL'],
+  [{ REDIS_URL: 'redis+cluster://p@ss@a:1' }, 'REDIS_URL'],
+  [{ REDIS_URL: 'redis+cluster://a:1', REDIS_TLS_SERVER_NAME: 'a' }, 'REDIS_URL and REDIS_TLS_'],
+  [{ REDIS_URL: 'redis+cluster://a:1', REDIS_POOL_SIZE: '2' }, 'REDIS_POOL_SIZE'],
+  [{ REDIS_URL: 'redis+sentinel://a:1' }, 'REDIS_URL: .*name of the primary'],
+  [{ REDIS_URL: 'redis://a', REDIS_TLS_SERVER_NAME: 'a' }, 'REDIS_URL and REDIS_TLS_'],
+  [{ REDIS_TLS_CA_FILE: '/nowhere/ca' }, 'REDIS_TLS_CA_FILE cannot be read'],
+  [{ REDIS_MIGRATE_TO: 'redis://a' }, 'both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME'],
+  [{ REDIS_MIGRATE_TO: 'redis://a', REDIS_MIGRATE_HOME: 'cluster' }, 'REDIS_MIGRATE_HOME'],
+  [{ REDIS_MIGRATE_TO: 'http://a', REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_TO'],
+  [{ HOST: '' }, 'HOST'],
+  [{ NODE_ENV: '' }, 'NODE_ENV'],
+  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is no longer'],
+  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME is no longer'],
+  [{ REDIS_TLS: 'true' }, 'REDIS_TLS is no longer'],
+  [{ USERS_FILE: 'users.json' }, 'USERS_FILE is no longer'],
   [{ REDIS_SENTINEL_USERNAME: 'u' }, 'REDIS_SENTINEL_USERNAME has no effect'],
   [{ REDIS_SENTINEL_PASSWORD_FILE: 'p' }, 'REDIS_SENTINEL_PASSWORD_FILE has no effect'],
   [{ REDIS_PARTITIONS: '32' }, 'REDIS_PARTITIONS has no effect'],
-  [{ REDIS_URL: 'redis+cluster://a:1', REDIS_POOL_SIZE: '2' }, 'REDIS_POOL_SIZE has no effect'],
   [{ MAX_SESSIONS: '5', JANITOR_INTERVAL_SECONDS: '0' }, 'MAX_SESSIONS has no effect'],
   [
     {
@@ -87,44 +73,16 @@ test.each([
     },
     'LOGIN_LIMIT_WINDOW_SECONDS has no effect',
   ],
-  [{ REDIS_URL: 'redis+cluster://a:1,b:x' }, 'REDIS_URL: cluster: node 2 must look like host:port'],
-  [{ REDIS_URL: 'redis+cluster://a:1/m' }, 'REDIS_URL: it must look like redis+cluster://'],
-  [{ REDIS_URL: 'redis+cluster://api@a:1' }, 'REDIS_URL: username needs a password'],
-  [{ REDIS_URL: 'redis+cluster://p@ss@a:1' }, 'special characters of user name and password'],
-  [
-    { REDIS_URL: 'redis+cluster://a:1', REDIS_TLS_SERVER_NAME: 'a' },
-    'REDIS_URL and REDIS_TLS_…: tls needs a URL that begins with rediss+cluster://',
-  ],
-  [{ REDIS_PARTITIONS: '0' }, 'REDIS_PARTITIONS must be >= 1'],
-  [{ REDIS_MIGRATE_TO: 'redis://a' }, 'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or'],
-  [{ REDIS_MIGRATE_HOME: 'source' }, 'Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME'],
-  [
-    { REDIS_MIGRATE_TO: 'redis://a', REDIS_MIGRATE_HOME: 'cluster' },
-    'REDIS_MIGRATE_HOME is malformed. Expected: With REDIS_MIGRATE_TO: where new sessions',
-  ],
-  [
-    { REDIS_MIGRATE_TO: 'redis+cluster://a:1,', REDIS_MIGRATE_HOME: 'source' },
-    'REDIS_MIGRATE_TO: cluster: node 2 must look like host:port',
-  ],
-  [
-    { REDIS_MIGRATE_TO: 'http://a', REDIS_MIGRATE_HOME: 'source' },
-    'REDIS_MIGRATE_TO: invalid Redis URL: it must begin with redis://',
-  ],
   [
     {
       REDIS_URL: 'redis+cluster://b:1',
       REDIS_MIGRATE_TO: 'redis://a',
       REDIS_MIGRATE_HOME: 'source',
     },
-    'REDIS_MIGRATE_TO: only a single Redis (REDIS_URL) can be migrated',
+    'only a single Redis',
   ],
-  [{ REDIS_URL: 'redis+sentinel://a:1' }, 'REDIS_URL: sentinel needs the name of the primary'],
-  [
-    { REDIS_URL: 'redis+sentinel://a/m', REDIS_SENTINEL_USERNAME: 'u' },
-    'sentinelUsername needs a sentinelPassword',
-  ],
-])('%j: the error is %s', (environment, words) => {
-  expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(words)
+])('%j is rejected: %s', (environment, words) => {
+  expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(new RegExp(words))
 })
 
 function fileForThisTest(content: string, name = 'secret'): string {
@@ -210,18 +168,6 @@ test('a migration target gets the password only for a user, and TLS options only
   expect(migrationTarget(loadConfig({ SESSION_SECRETS }))).toBeUndefined()
 })
 
-test.each([
-  [{ SESSION_SECRETS_FILE: '/nowhere/secret' }, 'SESSION_SECRETS_FILE cannot be read: ENOENT'],
-  [{ SESSION_SECRETS, SESSION_SECRETS_FILE: '/nowhere/secret' }, 'are both set'],
-  [{ SESSION_SECRETS, REDIS_PASSWORD_FILE: '/nowhere/secret' }, 'REDIS_PASSWORD_FILE cannot be'],
-  [
-    { SESSION_SECRETS, REDIS_URL: 'unix:///redis.sock', REDIS_PASSWORD_FILE: '/nowhere/secret' },
-    'must name a host',
-  ],
-])('%j is rejected: %s', (environment, words) => {
-  expect(() => loadConfig(environment)).toThrow(words)
-})
-
 test('an empty file with a password is rejected', () => {
   const REDIS_PASSWORD_FILE = fileForThisTest('\n')
   const settings = { SESSION_SECRETS, REDIS_URL: 'redis://api@a', REDIS_PASSWORD_FILE }
@@ -237,10 +183,6 @@ test('a removed setting in .env is rejected', () => {
 test('the error about a secret that is too short does not show the secret', () => {
   const SESSION_SECRETS_FILE = fileForThisTest('short-secret')
   expect(() => loadConfig({ SESSION_SECRETS_FILE })).toThrow(/^(?!.*short-secret).*SESSION_SECRETS/)
-})
-
-test('production needs an authenticator', () => {
-  expect(() => trustingAuthenticator('production')).toThrow('NODE_ENV=production')
 })
 
 test('loadConfig reads only the environment that is passed', () => {

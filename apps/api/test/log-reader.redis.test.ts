@@ -30,7 +30,6 @@ const AT_ONCE = 50
 
 test.each([
   ['has stopped', '1'],
-  ['goes during the shutdown', '1'],
   ['goes during the shutdown', '2'],
 ])('SIGTERM: ends although the reader of its log %s (WORKERS=%s)', async (reader, WORKERS) => {
   const before = await connections()

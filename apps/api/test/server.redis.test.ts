@@ -1,75 +1,29 @@
-import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { expect, test } from 'vitest'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { describe, expect, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
+import { ask, logIn } from './client.ts'
 
-/** Logs in, and returns the authorization header. */
-async function loginAt(url: string): Promise<{ authorization: string }> {
-  const answer = await fetch(`${url}/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ user: 'ada' }),
-  })
-  const { token } = (await answer.json()) as { token: string }
-  return { authorization: `Bearer ${token}` }
-}
+const server = redisOfThisFile()
 
-test('SIGTERM: requests in flight are answered, then the process exits with 0', async () => {
-  const redis = await redisForThisTest()
-  const { api, url } = await apiProcessForThisTest({
-    REDIS_URL: `unix://${redis.socket}`,
-    JANITOR_INTERVAL_SECONDS: '0', // its updates would count as in flight
-  })
-  const answer = await fetch(`${url}/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ user: 'ada' }),
-  })
-  const { token } = (await answer.json()) as { token: string }
-  expect(answer.status).toBe(200)
-  redis.program.signal('SIGSTOP')
-  const view = fetch(`${url}/views`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify({ item: 'book' }),
-  })
-  // Wait until the view is in flight.
-  await expect
-    .poll(async () => (await fetch(`${url}/metrics`)).text())
-    .toContain('onetrip_store_in_flight 1')
-  api.signal('SIGTERM')
-  redis.program.signal('SIGCONT')
-  expect((await view).status).toBe(200)
-  expect(await api.exited).toEqual({ code: 0, signal: null })
-  expect(api.lastLines.join('\n')).not.toContain(token)
-  expect(api.lastLines.join('\n')).toContain('"signal":"SIGTERM"')
-})
-
-test.each(['batch', 'naive'])(
-  '%s: the janitor ends sessions above the maximum',
-  async (strategy) => {
-    const redis = await redisForThisTest()
-    const { url } = await apiProcessForThisTest({
-      REDIS_URL: `unix://${redis.socket}`,
-      STRATEGY: strategy,
-      MAX_SESSIONS: '1',
-      JANITOR_INTERVAL_SECONDS: '1',
-    })
-    const [older, newer] = [await loginAt(url), await loginAt(url)]
-    await expect.poll(async () => (await fetch(`${url}/me`, { headers: older })).status).toBe(401)
-    expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
-  },
-)
-
-test('a login above the maximum per user ends the oldest session', async () => {
-  const redis = await redisForThisTest()
+test.each(['batch', 'naive'])('%s: sessions above a maximum end', async (STRATEGY) => {
   const { url } = await apiProcessForThisTest({
-    REDIS_URL: `unix://${redis.socket}`,
+    REDIS_URL: `unix://${server.socket}`,
+    STRATEGY,
+    MAX_SESSIONS: '2',
     MAX_SESSIONS_PER_USER: '1',
+    JANITOR_INTERVAL_SECONDS: '1',
   })
-  const [older, newer] = [await loginAt(url), await loginAt(url)]
-  expect((await fetch(`${url}/me`, { headers: older })).status).toBe(401)
-  expect((await fetch(`${url}/me`, { headers: newer })).status).toBe(200)
+  const statusOf = async (token: string) => (await ask(`${url}/me`, { token })).status
+  const [older, newer] = [await logIn(url), await logIn(url)]
+  expect([await statusOf(older), await statusOf(newer)]).toEqual([401, 200]) // by the login
+  const others = [await logIn(url, 'bob'), await logIn(url, 'eve')]
+  await expect.poll(() => statusOf(newer)).toBe(401) // by the janitor
+  for (const token of others) expect(await statusOf(token)).toBe(200)
 })
+
+/** An option for Node that runs this module first. */
+const imported = (module: string) =>
+  `--import=data:text/javascript,${encodeURIComponent(`${module}\n`)}`
 
 /** Makes Node resolve `localhost` to two addresses, as many machines do. */
 const twoAddresses = `import dns from 'node:dns'
@@ -78,88 +32,64 @@ const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family
 dns.lookup = (host, options, done) =>
   host === 'localhost' && options.all
     ? process.nextTick(done, null, addresses)
-    : lookup(host, options, done)
-`
+    : lookup(host, options, done)`
 
 test.runIf(process.platform === 'linux')('HOST=localhost listens on one address', async () => {
-  const redis = await redisForThisTest()
   const { url } = await apiProcessForThisTest({
-    REDIS_URL: `unix://${redis.socket}`,
+    REDIS_URL: `unix://${server.socket}`,
     HOST: 'localhost',
-    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(twoAddresses)}`,
+    NODE_OPTIONS: imported(twoAddresses),
   })
-  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  expect((await ask(`${url}/healthz`)).status).toBe(200)
   const other = url.replace(/\/\/[^:]+:/, '//127.0.0.2:')
   await expect(fetch(`${other}/healthz`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
 })
 
-test('without Redis, startup fails with a message after STARTUP_DEADLINE_MS', async () => {
-  const { code, stderr } = await failedStart({
-    REDIS_URL: 'unix:///nowhere/redis.sock',
-    STARTUP_DEADLINE_MS: '1000',
-  })
-  expect(code).toBe(1)
-  expect(stderr).toContain('no connection after 1 s')
-  expect(stderr).toContain('ENOENT')
-})
+describe('startup fails', () => {
+  test.each(['1', '2'])(
+    'without Redis, after STARTUP_DEADLINE_MS (%s workers)',
+    async (WORKERS) => {
+      const settings = { REDIS_URL: 'unix:///nowhere/redis.sock', STARTUP_DEADLINE_MS: '300' }
+      const { code, stderr } = await failedStart({ ...settings, WORKERS })
+      expect(code).toBe(1)
+      expect(stderr.match(/cannot start/g)).toHaveLength(1)
+      expect(stderr).toContain('no connection after 0.3 s (connect ENOENT')
+    },
+  )
 
-test('startup fails with an invalid database, and the reason does not contain the password', async () => {
-  const redis = await redisForThisTest()
-  const { code, stderr } = await failedStart({
-    REDIS_URL: `unix://:a-password@localhost${redis.socket}?db=99`,
-    STARTUP_DEADLINE_MS: '3000',
-  })
-  expect(code).toBe(1)
-  expect(stderr).toContain('Redis refused to select database 99: ERR DB index is out of range')
-  expect(stderr).not.toContain('a-password')
-})
-
-test.each([
-  [{ REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL: invalid Redis URL: the database must be'],
-  [{ REDIS_URL: 'redis://me:12/34@127.0.0.1' }, 'REDIS_URL: invalid Redis URL: a / ? # or @ in'],
-  [{ PORT: 'x' }, 'PORT'],
-  [{ SESSION_SECRETS: 'short' }, 'SESSION_SECRETS'],
-  [{ NODE_ENV: 'production' }, 'NODE_ENV=production'],
-])('startup fails with %j', async (more, words) => {
-  const { code, stderr } = await failedStart(more)
-  expect(code).toBe(1)
-  expect(stderr).toContain(words)
-})
-
-test.each(['1', '2'])(
-  'with %s workers, one log line and a metric say that frames are off',
-  async (workers) => {
-    const hook = `import { registerHooks } from 'node:module'
-      registerHooks({ load: (url, context, next) => url.endsWith('/ioredis/package.json')
-        ? { format: 'json', source: '{"version":"6.99.0"}', shortCircuit: true }
-        : next(url, context) })`
-    const redis = await redisForThisTest()
-    const { api, url } = await apiProcessForThisTest({
-      REDIS_URL: `unix://${redis.socket}`,
-      WORKERS: workers,
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+  test('with a database that does not exist, without showing the password', async () => {
+    const { code, stderr } = await failedStart({
+      REDIS_URL: `unix://:a-password@localhost${server.socket}?db=99`,
+      STARTUP_DEADLINE_MS: '1000',
     })
-    const lines = api.lastLines.filter((line) => line.includes('ONETRIP_FRAMES_OFF'))
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: 40, msg: expect.stringContaining('ioredis 6.99.0 is installed') },
-    ])
-    const metrics = await (await fetch(`${url}/metrics`)).text()
-    expect(metrics).toMatch(/^onetrip_info{.*sender="pipeline"/m)
-  },
-)
+    expect(code).toBe(1)
+    expect(stderr).toContain('Redis refused to select database 99: ERR DB index is out of range')
+    expect(stderr).not.toContain('a-password')
+  })
 
-test.each(['1', '2'])(
-  'with %s workers, one log line warns that Redis may evict sessions',
-  async (workers) => {
-    const config = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' }
-    const redis = await redisForThisTest({ config })
-    const { api } = await apiProcessForThisTest({
-      REDIS_URL: `unix://${redis.socket}`,
-      WORKERS: workers,
-    })
-    const lines = api.lastLines.filter((line) => line.includes('ONETRIP_EVICTION'))
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: 40, msg: expect.stringContaining('Set maxmemory-policy noeviction') },
-    ])
-  },
-)
+  test('in production without an authenticator', async () => {
+    const { code, stderr } = await failedStart({ NODE_ENV: 'production' })
+    expect(code).toBe(1)
+    expect(stderr).toContain('NODE_ENV=production')
+  })
+})
+
+test.each(['1', '2'])('%s workers: each warning is one log line', async (WORKERS) => {
+  const otherIoredis = `import { registerHooks } from 'node:module'
+    registerHooks({ load: (url, context, next) => url.endsWith('/ioredis/package.json')
+      ? { format: 'json', source: '{"version":"6.99.0"}', shortCircuit: true }
+      : next(url, context) })`
+  const config = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' }
+  const redis = await redisForThisTest({ config })
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${redis.socket}`,
+    WORKERS,
+    NODE_OPTIONS: imported(otherIoredis),
+  })
+  for (const code of ['ONETRIP_FRAMES_OFF', 'ONETRIP_EVICTION']) {
+    const lines = api.lastLines.filter((line) => line.includes(code))
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40 }])
+  }
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  expect(metrics).toMatch(/^onetrip_info{.*sender="pipeline"/m)
+})

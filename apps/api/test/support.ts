@@ -1,3 +1,5 @@
+import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
 import { createSessionStore, type StrategyName } from '@onetrip/session-store'
 import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
@@ -54,6 +56,28 @@ export async function appForThisTest(
 export async function login(app: FastifyInstance, user = 'ada'): Promise<string> {
   const answer = await app.inject({ method: 'POST', url: '/login', payload: { user } })
   return answer.json<{ token: string }>().token
+}
+
+/** Sends a view. */
+export const view = (app: FastifyInstance, token: string, item = 'book') =>
+  app.inject({ method: 'POST', url: '/views', headers: bearer(token), payload: { item } })
+
+/** Lets the application listen, and returns its port on 127.0.0.1. */
+export async function listen(app: FastifyInstance): Promise<number> {
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return (app.server.address() as AddressInfo).port
+}
+
+/** Collects the lines of a log. */
+export function collectedLog() {
+  const lines: string[] = []
+  const stream = new Writable({
+    write(line, _encoding, done) {
+      lines.push(String(line))
+      done()
+    },
+  })
+  return { stream, lines, text: () => lines.join('') }
 }
 
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })

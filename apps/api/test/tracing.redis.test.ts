@@ -4,6 +4,7 @@ import { freePorts } from '@onetrip/stack/ports.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest, startApiProcess } from './api-process.ts'
+import { ask, logIn } from './client.ts'
 import { clusterForThisTest } from './cluster.ts'
 import { otlpReceiverForThisTest, type ReceivedSpan } from './otlp-receiver.ts'
 import { bearer } from './support.ts'
@@ -20,21 +21,10 @@ const settings = (endpoint: string) => ({
   JANITOR_INTERVAL_SECONDS: '0',
 })
 
-async function logIn(url: string, user = 'ada-the-user'): Promise<string> {
-  const answer = await fetch(`${url}/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ user }),
-  })
-  return ((await answer.json()) as { token: string }).token
-}
+const USER = 'ada-the-user'
 
 const view = (url: string, token: string, headers: Record<string, string> = {}) =>
-  fetch(`${url}/views`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...bearer(token), ...headers },
-    body: JSON.stringify({ item: 'the-item' }),
-  })
+  ask(`${url}/views`, { token, body: { item: 'the-item' }, headers })
 
 /** Sends reads in one packet, so that one event loop iteration handles all of them. */
 async function readTogether(url: string, tokens: readonly string[]): Promise<void> {
@@ -69,7 +59,7 @@ const childrenOf = (spans: readonly ReceivedSpan[], { spanId }: ReceivedSpan) =>
 const idsOf = (spans: readonly ReceivedSpan[]) =>
   spans.map(({ traceId, spanId }) => ({ traceId, spanId }))
 
-test('requests, their updates and their batch have spans', async () => {
+test('requests, their operations and their batch have spans', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { api, url } = await apiProcessForThisTest({
     ...settings(receiver.url),
@@ -77,7 +67,7 @@ test('requests, their updates and their batch have spans', async () => {
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=letmein',
   })
-  const tokens = [await logIn(url), await logIn(url), await logIn(url)]
+  const tokens = [await logIn(url, USER), await logIn(url, USER), await logIn(url, USER)]
   await readTogether(url, tokens)
   expect(await api.stop()).toEqual({ code: 0, signal: null })
 
@@ -105,9 +95,9 @@ test('requests, their updates and their batch have spans', async () => {
       parentSpanId: '',
     })
   }
-  const updates = requests.flatMap((request) => childrenOf(spans, request))
-  expect(updates).toHaveLength(3)
-  for (const { name, attributes } of updates) {
+  const operations = requests.flatMap((request) => childrenOf(spans, request))
+  expect(operations).toHaveLength(3)
+  for (const { name, attributes } of operations) {
     expect({ name, attributes }).toEqual({
       name: 'redis operation',
       attributes: {
@@ -117,18 +107,18 @@ test('requests, their updates and their batch have spans', async () => {
       },
     })
   }
-  const batches = updates.flatMap((update) => childrenOf(spans, update))
+  const batches = operations.flatMap((operation) => childrenOf(spans, operation))
   expect(batches).toMatchObject([
     { name: 'redis batch', attributes: { 'onetrip.batch.operations': 3 }, status: 0 },
   ])
-  expect(batches[0]?.links).toEqual(idsOf(updates))
-  for (const { links } of updates) expect(links).toEqual(idsOf(batches))
+  expect(batches[0]?.links).toEqual(idsOf(operations))
+  for (const { links } of operations) expect(links).toEqual(idsOf(batches))
 })
 
 test('spans of errors are marked, and spans contain no secrets', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { api, url } = await apiProcessForThisTest(settings(receiver.url))
-  const [kept, ended] = [await logIn(url), await logIn(url)]
+  const [kept, ended] = [await logIn(url, USER), await logIn(url, USER)]
   const id = ended.split('.')[0] ?? ''
   await fetch(`${url}/me/sessions/${id}`, { method: 'DELETE', headers: bearer(kept) })
   expect((await view(url, ended)).status).toBe(401)
@@ -157,10 +147,13 @@ test('spans of errors are marked, and spans contain no secrets', async () => {
     status: ERROR,
     attributes: { 'http.response.status_code': 503, 'error.type': '503' },
   })
-  const [update] = childrenOf(spans, refused as ReceivedSpan)
-  expect(update).toMatchObject({ status: ERROR, attributes: { 'error.type': 'ONETRIP_REFUSED' } })
-  expect(childrenOf(spans, update as ReceivedSpan)).toMatchObject([{ status: ERROR }])
-  for (const secret of ['ada-the-user', 'the-item', ...kept.split('.'), ...ended.split('.')]) {
+  const [operation] = childrenOf(spans, refused as ReceivedSpan)
+  expect(operation).toMatchObject({
+    status: ERROR,
+    attributes: { 'error.type': 'ONETRIP_REFUSED' },
+  })
+  expect(childrenOf(spans, operation as ReceivedSpan)).toMatchObject([{ status: ERROR }])
+  for (const secret of [USER, 'the-item', ...kept.split('.'), ...ended.split('.')]) {
     expect(receiver.bytes.includes(secret), secret).toBe(false)
   }
 })
@@ -173,7 +166,7 @@ test('a parentbased sampler follows the traceparent of the request', async () =>
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0',
   })
-  const token = await logIn(url)
+  const token = await logIn(url, USER)
   await view(url, token)
   await view(url, token, { traceparent: `00-${TRACE}-${CALLER}-01` })
   await view(url, token, { traceparent: `00-${TRACE}-${CALLER}-00` })
@@ -187,7 +180,7 @@ test('a parentbased sampler follows the traceparent of the request', async () =>
 test('each worker exports its traces', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { primary, url, workers } = await clusterForThisTest(settings(receiver.url))
-  await view(url, await logIn(url))
+  await view(url, await logIn(url, USER))
   await primary.stop()
   expect(named(receiver.spans, 'POST /views')).toHaveLength(1)
   for (const { resource } of receiver.spans) expect(workers).toContain(resource['process.pid'])
@@ -197,12 +190,15 @@ test('if the collector is down, one line is logged', async () => {
   const [port] = await freePorts(1)
   const lines: string[] = []
   const api = await startApiProcess(
-    { ...settings(`http://127.0.0.1:${port}`), OTEL_EXPORTER_OTLP_TIMEOUT: '100' },
+    {
+      ...settings(`http://127.0.0.1:${port}`),
+      OTEL_EXPORTER_OTLP_TIMEOUT: '100',
+    },
     { onLine: (line) => lines.push(line) },
   )
   onTestFinished(async () => void (await api.stop()))
   const url = /listening at (http:[^"]+)/.exec(lines.join('\n'))?.[1] ?? ''
-  const token = await logIn(url)
+  const token = await logIn(url, USER)
   const problems = () => lines.filter((line) => line.includes('traces cannot be exported'))
   await expect.poll(problems).toHaveLength(1)
   expect(problems()[0]).toMatch(/"level":40.*"reason":"[^"]*ECONNREFUSED/)
@@ -219,7 +215,7 @@ test('a collector that never answers does not prevent the shutdown', async () =>
   const asked = once(sockets, 'connection')
   const { port } = sockets.address() as { port: number }
   const { api, url } = await apiProcessForThisTest(settings(`http://127.0.0.1:${port}`))
-  await logIn(url)
+  await logIn(url, USER)
   const end = api.stop(30_000)
   const [socket] = await asked
   onTestFinished(() => socket.destroy())

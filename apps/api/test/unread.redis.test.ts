@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Limits } from '../src/limits.ts'
 import { apiProcessForThisTest } from './api-process.ts'
-import { appForThisTest, login } from './support.ts'
+import { appForThisTest, listen, login } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -15,8 +15,7 @@ async function listening(
   socket = server.socket,
 ): Promise<{ app: FastifyInstance; port: number }> {
   const app = await appForThisTest(socket, { limits })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  return { app, port: (app.server.address() as AddressInfo).port }
+  return { app, port: await listen(app) }
 }
 
 async function connectTo(port: number): Promise<Socket> {
@@ -88,42 +87,12 @@ test('a client that waits for its response is not disconnected', async () => {
   expect(await firstOf(waiting)).toMatch(/^HTTP\/1.1 200 /)
 })
 
-test('a client that reads slowly is not disconnected', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const { app, port } = await listening({ stalledMs: 1_000 })
-  const [[served], socket] = await Promise.all([
-    once(app.server, 'connection') as Promise<[Socket]>,
-    pipelineUnread(port, LARGE, 50),
-  ])
-  const taken = () => served.bytesWritten - served.writableLength
-  for (let look = 0; look < 5; look++) {
-    await expect.poll(() => served.writableLength).toBeGreaterThan(0)
-    vi.advanceTimersByTime(1_000)
-    const before = taken()
-    await expect
-      .poll(
-        () => {
-          socket.read()
-          return taken()
-        },
-        { interval: 1 },
-      )
-      .toBeGreaterThan(before)
-  }
-  expect(served.destroyed).toBe(false)
-  await expect.poll(() => served.writableLength).toBeGreaterThan(0)
-  vi.advanceTimersByTime(2_000)
-  expect(served.destroyed).toBe(true)
-})
-
 test('a client that reads one large write slowly is not disconnected', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const app = await appForThisTest(server.socket, { limits: { stalledMs: 1_000 } })
   app.get('/large', async () => Buffer.alloc(64 * 2 ** 20))
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   const [[served], socket] = await Promise.all([
     once(app.server, 'connection') as Promise<[Socket & { _handle: { writeQueueSize: number } }]>,
     pipelineUnread(port, '/large', 1),
@@ -148,48 +117,6 @@ test('a client that reads one large write slowly is not disconnected', async () 
   expect(served.destroyed).toBe(true)
 })
 
-test('requests above the limit in flight on one connection are rejected, in order', async () => {
-  const redis = await redisForThisTest()
-  const { app, port } = await listening({ pipelinedRequests: 5 }, redis.socket)
-  const token = await login(app)
-  const view = get('/me/views', `authorization: Bearer ${token}`)
-  const inFlight = async () =>
-    /onetrip_store_in_flight (\d+)/.exec((await app.inject('/metrics')).body)?.[1]
-  redis.program.signal('SIGSTOP')
-  const socket = await connectTo(port)
-  let text = ''
-  socket.on('data', (chunk) => {
-    text += chunk
-  })
-  socket.write(view.repeat(8))
-  await expect.poll(inFlight).toBe('5')
-  redis.program.signal('SIGCONT')
-  const statuses = () =>
-    Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => Number(status))
-  await expect.poll(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429])
-  expect(text).toContain('more than 5 requests are in flight on this connection')
-  socket.write(view)
-  await expect.poll(() => statuses().at(-1)).toBe(200)
-  expect(statuses()).toHaveLength(9)
-})
-
-test('a response that was sent is no longer in flight, in a pipeline or alone', async () => {
-  const { port } = await listening({ pipelinedRequests: 5 })
-  const socket = await connectTo(port)
-  let text = ''
-  socket.on('data', (chunk) => {
-    text += chunk
-  })
-  const statuses = () => text.match(/HTTP\/1.1 \d+/g) ?? []
-  for (let sent = 0; sent < 20; sent += 5) {
-    socket.write(get('/healthz').repeat(4))
-    await expect.poll(() => statuses().length, { interval: 1 }).toBe(sent + 4)
-    socket.write(get('/healthz'))
-    await expect.poll(() => statuses().length, { interval: 1 }).toBe(sent + 5)
-  }
-  expect(new Set(statuses())).toEqual(new Set(['HTTP/1.1 200']))
-})
-
 const unfinished = {
   'does not read large responses': get(LARGE).repeat(50),
   'does not read small responses': get(SMALL).repeat(5_000),
@@ -197,39 +124,16 @@ const unfinished = {
   'has sent half a body': `${get('/healthz')}POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
 }
 
-test('SIGTERM: the process exits with 0 although a client does not read, or has sent half a request', async () => {
-  // One process for each, all at the same time: mostly they wait for their clients.
-  const endings = Object.entries(unfinished).map(async ([client, bytes]) => {
-    const { api, url } = await apiProcessForThisTest({
-      REDIS_URL: `unix://${server.socket}`,
-      SHUTDOWN_GRACE_MS: '60000', // after which it would exit with 1
-    })
+test('SIGTERM: the process exits with 0 although clients do not read, or have sent half a request', async () => {
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${server.socket}`,
+    SHUTDOWN_GRACE_MS: '60000', // after which it would exit with 1
+  })
+  for (const bytes of Object.values(unfinished)) {
     const socket = await connectTo(Number(new URL(url).port))
     socket.write(bytes)
     await once(socket, 'readable')
-    api.signal('SIGTERM')
-    expect(await api.exited, client).toEqual({ code: 0, signal: null })
-  })
-  await Promise.all(endings)
-})
-
-test('closing keeps connections open while a request waits for Redis', async () => {
-  const redis = await redisForThisTest()
-  const app = await appForThisTest(redis.socket, { limits: { leaveMs: 1, flushMs: 0 } })
-  const preClosed = new Promise<void>((resolve) => {
-    app.addHook('preClose', async () => resolve())
-  })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
-  const unread = await pipelineUnread(port, LARGE, 50)
-  redis.program.signal('SIGSTOP')
-  const waiting = await connectTo(port)
-  waiting.write(get('/items/popular'))
-  await expect.poll(async () => (await app.inject('/metrics')).body).toContain('in_flight 1')
-  const closed = app.close()
-  await preClosed
-  redis.program.signal('SIGCONT')
-  expect(await firstOf(waiting)).toMatch(/^HTTP\/1.1 200 /)
-  await closed
-  unread.destroy()
+  }
+  api.signal('SIGTERM')
+  expect(await api.exited).toEqual({ code: 0, signal: null })
 })

@@ -123,17 +123,3 @@ test('a second API on the same port fails with an error that names the port', as
   }
   expect(await connection(url)('/healthz')).toBe(OK)
 })
-
-test('without Redis, startup fails with one message and exit code 1', async () => {
-  const start = clusterForThisTest({
-    REDIS_URL: 'unix:///nowhere/redis.sock',
-    STARTUP_DEADLINE_MS: '1000',
-  })
-  const error: Error = await start.then(
-    () => new Error('it started'),
-    (reason) => reason,
-  )
-  expect(error.message).toContain('(exit code 1)')
-  expect(error.message.match(/cannot start/g)).toHaveLength(1)
-  expect(error.message).toContain('no connection after 1 s (connect ENOENT')
-})
