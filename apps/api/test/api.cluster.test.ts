@@ -4,85 +4,51 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSessionStore } from '@onetrip/session-store'
 import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
-import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
-import { bearer, secret } from './support.ts'
+import { ask, logIn, metricsOf, upOf } from './client.ts'
+import { secret } from './support.ts'
 
 const cluster = clusterOfThisFile()
 const nodes = () => cluster.nodes.map(({ address }) => address)
 
-async function ask(url: string, options: { method?: string; token?: string; body?: object } = {}) {
-  const { method = 'GET', token, body } = options
-  const answer = await fetch(url, {
-    method,
-    headers: {
-      ...(token !== undefined && bearer(token)),
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  const found = (await answer.json()) as Record<string, unknown>
-  return { ...found, status: answer.status } as Record<string, unknown>
-}
-
-const logIn = async (url: string, user: string) =>
-  String((await ask(`${url}/login`, { method: 'POST', body: { user } })).token)
-
-async function metricsOf(url: string) {
-  return parseMetrics(await (await fetch(`${url}/metrics`)).text())
-}
-
-/** `onetrip_redis_up` by node. */
-async function upOf(url: string) {
-  const up = (await metricsOf(url)).filter(({ name }) => name === 'onetrip_redis_up')
-  return Object.fromEntries(up.map(({ labels, value }) => [labels.node, value]))
-}
-
 const allUp = () => Object.fromEntries(nodes().map((node) => [node, 1]))
 
-describe.each(['batch', 'naive'])('%s', (strategy) => {
-  test('with a cluster, all routes work with two workers', async () => {
-    const { api, url } = await apiProcessForThisTest({
-      REDIS_URL: `redis+cluster://${nodes()[0]}`,
-      STRATEGY: strategy,
-      WORKERS: '2',
-      JANITOR_INTERVAL_SECONDS: '1',
-    })
-    const users = Array.from({ length: 8 }, (_, index) => `${strategy} ${index}`)
-    const tokens = await Promise.all(users.map((user) => logIn(url, user)))
-    const items = Array.from({ length: 8 }, (_, index) => `${strategy} item ${index}`)
-    for (const item of items) {
-      await Promise.all(
-        tokens.map((token) => ask(`${url}/views`, { method: 'POST', token, body: { item } })),
-      )
-    }
-    const [token = ''] = tokens
-    expect((await ask(`${url}/me/views`, { token })).items).toHaveLength(8)
-    const popular = (await ask(`${url}/items/popular?limit=100`)).items as { item: string }[]
-    expect(popular.filter(({ item }) => items.includes(item))).toHaveLength(8)
-    expect(new Set(popular.map((found) => JSON.stringify(found)))).toEqual(
-      new Set(popular.map(({ item }) => JSON.stringify({ item, views: 8 }))),
-    )
-    expect(await ask(`${url}/me`, { token })).toMatchObject({ user: users[0] })
-    const patch = { method: 'PATCH', token, body: { cart: ['book'] } }
-    expect(await ask(`${url}/me/data`, patch)).toMatchObject({ status: 200 })
-    expect((await ask(`${url}/me/sessions`, { token })).sessions).toHaveLength(1)
-    expect((await ask(`${url}/recent`, { token })).status).toBe(200)
-    expect(await ask(`${url}/readyz`)).toEqual({ status: 200, strategy })
-    await expect.poll(() => upOf(url)).toEqual(allUp())
-    const info = (await metricsOf(url)).find(({ name }) => name === 'onetrip_info')
-    expect(info?.labels).toMatchObject({ topology: 'cluster', transport: 'tcp' })
-    expect(await ask(`${url}/me/sessions`, { method: 'DELETE', token })).toMatchObject({ ended: 1 })
-    api.signal('SIGTERM')
-    expect(await api.exited).toEqual({ code: 0, signal: null })
-    const log = api.lastLines.join('\n')
-    for (const node of nodes()) expect(log).toContain(node)
+test.each(['batch', 'naive'])('%s: all routes work with two workers', async (strategy) => {
+  const { api, url } = await apiProcessForThisTest({
+    REDIS_URL: `redis+cluster://${nodes()[0]}`,
+    STRATEGY: strategy,
+    WORKERS: '2',
+    JANITOR_INTERVAL_SECONDS: '1',
   })
+  const users = Array.from({ length: 8 }, (_, index) => `${strategy} ${index}`)
+  const tokens = await Promise.all(users.map((user) => logIn(url, user)))
+  const items = Array.from({ length: 8 }, (_, index) => `${strategy} item ${index}`)
+  for (const item of items) {
+    await Promise.all(tokens.map((token) => ask(`${url}/views`, { token, body: { item } })))
+  }
+  const [token = ''] = tokens
+  expect((await ask(`${url}/me/views`, { token })).items).toHaveLength(8)
+  const popular = (await ask(`${url}/items/popular?limit=100`)).items as { item: string }[]
+  expect(popular.toSorted((a, b) => a.item.localeCompare(b.item))).toEqual(
+    items.map((item) => ({ item, views: 8 })),
+  )
+  expect(await ask(`${url}/me`, { token })).toMatchObject({ user: users[0] })
+  const patch = { method: 'PATCH', token, body: { cart: ['book'] } }
+  expect(await ask(`${url}/me/data`, patch)).toMatchObject({ status: 200 })
+  expect((await ask(`${url}/me/sessions`, { token })).sessions).toHaveLength(1)
+  expect((await ask(`${url}/recent`, { token })).status).toBe(200)
+  expect(await ask(`${url}/readyz`)).toEqual({ status: 200, strategy })
+  await expect.poll(() => upOf(url)).toEqual(allUp())
+  const info = (await metricsOf(url)).find(({ name }) => name === 'onetrip_info')
+  expect(info?.labels).toMatchObject({ topology: 'cluster', transport: 'tcp' })
+  expect(await ask(`${url}/me/sessions`, { method: 'DELETE', token })).toMatchObject({ ended: 1 })
+  api.signal('SIGTERM')
+  expect(await api.exited).toEqual({ code: 0, signal: null })
 })
 
 test('a node down: degraded, and one log line names it; all nodes down: not ready', async () => {
@@ -91,7 +57,6 @@ test('a node down: degraded, and one log line names it; all nodes down: not read
     REDIS_INFO_INTERVAL_SECONDS: '1',
     JANITOR_INTERVAL_SECONDS: '0',
   })
-  expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 })
   await expect.poll(() => upOf(url)).toEqual(allUp())
   const [lost, ...others] = cluster.nodes
   const dead = new Set<(typeof cluster.nodes)[number]>()
@@ -103,17 +68,9 @@ test('a node down: degraded, and one log line names it; all nodes down: not read
     dead.add(node)
   }
   await kill(lost)
-  const readiness = async () => {
-    const answer = await fetch(`${url}/readyz`)
-    return { ...((await answer.json()) as object), statusCode: answer.status }
-  }
-  await expect.poll(readiness).toEqual({
-    statusCode: 200,
-    status: 'degraded',
-    strategy: 'batch',
-    nodes: 3,
-    unavailable: 1,
-  })
+  const readiness = () => ask(`${url}/readyz`)
+  const degraded = { status: 200, strategy: 'batch', nodes: 3, unavailable: 1 }
+  await expect.poll(readiness).toEqual(degraded)
   const name = `127.0.0.1:${lost?.port}`
   await expect.poll(() => upOf(url)).toEqual({ ...allUp(), [name]: 0 })
   const lines = () => api.lastLines.filter((line) => line.includes('"Redis does not answer"'))
@@ -124,16 +81,14 @@ test('a node down: degraded, and one log line names it; all nodes down: not read
       others.map(({ admin }) => admin.config('SET', 'cluster-require-full-coverage', value)),
     )
   await wantAllSlots('yes')
-  await expect
-    .poll(readiness)
-    .toMatchObject({ statusCode: 503, code: expect.stringMatching(/REFUSED|NOT_SENT/) })
+  await expect.poll(readiness).toMatchObject({ status: 503 })
   await wantAllSlots('no')
-  await expect.poll(readiness).toMatchObject({ status: 'degraded' })
+  await expect.poll(readiness).toEqual(degraded)
   for (const node of others) await kill(node)
-  await expect.poll(readiness).toMatchObject({ statusCode: 503 })
+  await expect.poll(readiness).toMatchObject({ status: 503 })
   for (const node of dead) await node.restart()
   dead.clear()
-  await expect.poll(readiness).toEqual({ statusCode: 200, status: 'ready', strategy: 'batch' })
+  await expect.poll(readiness).toEqual({ status: 200, strategy: 'batch' })
   await expect.poll(() => upOf(url)).toEqual(allUp())
 })
 
@@ -179,8 +134,10 @@ test('a user with restricted permissions, and TLS', async () => {
   const users = Array.from({ length: 8 }, (_, index) => `restricted ${index}`)
   for (const user of users) {
     const token = await logIn(url, user)
-    const view = { method: 'POST', token, body: { item: user } }
-    expect(await ask(`${url}/views`, view)).toMatchObject({ status: 200, views: 1 })
+    expect(await ask(`${url}/views`, { token, body: { item: user } })).toMatchObject({
+      status: 200,
+      views: 1,
+    })
   }
   expect(await ask(`${url}/readyz`)).toEqual({ status: 200, strategy: 'batch' })
   const up = Object.fromEntries(ports.map((port) => [`127.0.0.1:${port}`, 1]))

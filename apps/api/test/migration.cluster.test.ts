@@ -1,8 +1,8 @@
-import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { apiProcessForThisTest, failedStart } from './api-process.ts'
+import { ask, logIn, metricsOf, upOf } from './client.ts'
 
 const cluster = clusterOfThisFile()
 const nodes = () => cluster.nodes.map(({ address }) => address)
@@ -31,32 +31,20 @@ test.each(['batch', 'naive'])(
       REDIS_MIGRATE_HOME: 'target',
       JANITOR_INTERVAL_SECONDS: '0',
     })
-    const get = async (path: string) => (await fetch(`${url}${path}`)).json()
-    const metrics = async () => parseMetrics(await (await fetch(`${url}/metrics`)).text())
-    const up = async () => {
-      const found = (await metrics()).filter(({ name }) => name === 'onetrip_redis_up')
-      return Object.fromEntries(found.map(({ labels, value }) => [labels.node, value]))
-    }
     const targets = nodes()
     const allUp = Object.fromEntries([...targets, old.socket].map((node) => [node, 1]))
-    await expect.poll(up).toEqual(allUp)
-    expect(await get('/readyz')).toEqual({ status: 'ready', strategy: STRATEGY })
-    const info = (await metrics()).find(({ name }) => name === 'onetrip_info')
+    await expect.poll(() => upOf(url)).toEqual(allUp)
+    expect(await ask(`${url}/readyz`)).toEqual({ status: 200, strategy: STRATEGY })
+    const info = (await metricsOf(url)).find(({ name }) => name === 'onetrip_info')
     expect(info?.labels).toMatchObject({ topology: 'cluster', transport: 'tcp' })
     for (const node of [...targets, old.socket]) expect(api.lastLines.join('\n')).toContain(node)
 
-    const login = await fetch(`${url}/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ user: 'ada' }),
-    })
-    const { token } = (await login.json()) as { token: string }
+    const token = await logIn(url)
     old.program.signal('SIGKILL')
     await expect
-      .poll(() => get('/readyz'))
-      .toEqual({ status: 'degraded', strategy: STRATEGY, nodes: 4, unavailable: 1 })
-    await expect.poll(up).toEqual({ ...allUp, [old.socket]: 0 })
-    const me = await fetch(`${url}/me`, { headers: { authorization: `Bearer ${token}` } })
-    expect(await me.json()).toMatchObject({ user: 'ada' })
+      .poll(() => ask(`${url}/readyz`))
+      .toEqual({ status: 200, strategy: STRATEGY, nodes: 4, unavailable: 1 })
+    await expect.poll(() => upOf(url)).toEqual({ ...allUp, [old.socket]: 0 })
+    expect(await ask(`${url}/me`, { token })).toMatchObject({ user: 'ada' })
   },
 )

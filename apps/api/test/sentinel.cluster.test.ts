@@ -1,31 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { MASTER_NAME, testSentinels } from '@onetrip/stack/testing/sentinel.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { errorTable } from '../src/errors.ts'
 import { apiProcessForThisTest } from './api-process.ts'
-import { bearer } from './support.ts'
+import { ask, logIn, upOf } from './client.ts'
 
 /** Sentinels that a busy machine holds up for two seconds wait for thirty (their TILT mode). */
 const failover = { timeout: 90_000 }
-
-interface Answer {
-  status: number
-  body: { code?: keyof typeof errorTable; views?: number }
-}
-
-async function ask(url: string, options: { token?: string; body?: object } = {}): Promise<Answer> {
-  const { token, body } = options
-  const answer = await fetch(url, {
-    method: body ? 'POST' : 'GET',
-    headers: {
-      ...(token !== undefined && bearer(token)),
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  return { status: answer.status, body: (await answer.json()) as Answer['body'] }
-}
 
 const killed =
   'the primary is killed under load: every request is answered, and the new primary is used'
@@ -39,18 +20,13 @@ test(killed, { timeout: 4 * failover.timeout }, async () => {
     REDIS_DEADLINE_MS: '2000',
     REDIS_INFO_INTERVAL_SECONDS: '1',
   })
-  const login = await fetch(`${url}/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ user: 'ada' }),
-  })
-  const { token } = (await login.json()) as { token: string }
+  const token = await logIn(url)
   const view = () => ask(`${url}/views`, { token, body: { item: 'book' } })
-  expect(await view()).toMatchObject({ status: 200, body: { views: 1 } })
+  expect(await view()).toMatchObject({ status: 200, views: 1 })
   expect(api.lastLines.join('\n')).toContain(`127.0.0.1:${primary?.port}`)
   expect(await primary?.admin.wait(1, 10_000)).toBe(1)
 
-  const answers: Answer[] = []
+  const answers: Awaited<ReturnType<typeof view>>[] = []
   let running = true
   const viewer = async () => {
     while (running) {
@@ -67,19 +43,14 @@ test(killed, { timeout: 4 * failover.timeout }, async () => {
   running = false
   await viewing
 
-  for (const { status, body } of answers) {
-    if (status === 200) continue
+  for (const { status, code } of answers.filter((answer) => answer.status !== 200)) {
     expect(status).toBe(503)
-    expect(Object.keys(errorTable)).toContain(body.code)
+    expect(Object.keys(errorTable)).toContain(code)
   }
   // The session exists. Writes that the replica had not received are lost; no view counts twice.
-  expect((await view()).body.views).toBeLessThanOrEqual(answers.length + 3)
+  expect((await view()).views).toBeLessThanOrEqual(answers.length + 3)
   expect(await replica?.admin.role()).toContain('master')
-  const up = async () =>
-    parseMetrics(await (await fetch(`${url}/metrics`)).text())
-      .filter(({ name }) => name === 'onetrip_redis_up')
-      .map(({ labels, value }) => [labels.node, value])
-  await expect.poll(up, failover).toEqual([[MASTER_NAME, 1]])
+  await expect.poll(() => upOf(url), failover).toEqual({ [MASTER_NAME]: 1 })
   expect((await ask(`${url}/readyz`)).status).toBe(200)
   api.signal('SIGTERM')
   expect(await api.exited).toEqual({ code: 0, signal: null })

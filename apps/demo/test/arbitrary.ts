@@ -5,6 +5,7 @@ type Schema = OpenAPIV3_1.SchemaObject
 
 /** Values that this schema allows. Supports only the keywords that our schemas use; throws for others. */
 export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
+  const { minimum = -1000, maximum = 1000 } = schema
   if ('const' in schema) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => arbitraryOf(one as Schema)))
@@ -16,14 +17,13 @@ export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
     case 'boolean':
       return fc.boolean()
     case 'integer':
-      return fc.integer({ min: schema.minimum ?? -1000, max: schema.maximum ?? 1000 })
+      return fc.integer({ min: minimum, max: maximum })
     case 'number':
-      return fc.double({ min: schema.minimum ?? -1000, max: schema.maximum ?? 1000, noNaN: true })
-    case 'array':
-      return fc.array(arbitraryOf(schema.items as Schema), {
-        minLength: schema.minItems ?? 0,
-        maxLength: schema.maxItems ?? 10,
-      })
+      return fc.double({ min: minimum, max: maximum, noNaN: true })
+    case 'array': {
+      const { minItems: minLength = 0, maxItems: maxLength = 10 } = schema
+      return fc.array(arbitraryOf(schema.items as Schema), { minLength, maxLength })
+    }
     default:
       throw new TypeError(`unsupported schema ${JSON.stringify(schema)}`)
   }
@@ -31,7 +31,6 @@ export function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
 
 function objectOf(schema: Schema): fc.Arbitrary<object> {
   const { properties = {}, required = [], additionalProperties = false } = schema
-
   const values = Object.entries(properties).map(([name, value]) => [
     name,
     arbitraryOf(value as Schema),
@@ -54,20 +53,14 @@ function stringOf({ minLength = 0, maxLength = 200, pattern }: Schema): fc.Arbit
 
 /** Values that this object schema almost allows; some are valid by chance. */
 export function mutationOf(schema: Schema): fc.Arbitrary<unknown> {
-  const names = Object.keys(schema.properties ?? {})
-  const valid = objectOf(schema) as fc.Arbitrary<Record<string, unknown>>
-  const name = names.length > 0 ? fc.constantFrom(...names) : fc.string({ maxLength: 20 })
+  const name = fc.oneof(fc.constantFrom(...Object.keys(schema.properties ?? {}), 'x'), fc.string())
   const value = fc.oneof(
     fc.jsonValue({ maxDepth: 3 }),
     fc.string({ unit: 'binary', maxLength: 300 }),
-    fc.constantFrom('', '\u0000', '\u202e', '\ud800', 1e308, -0, null, true),
+    fc.constantFrom('', '\u0000', '\u202e', '\ud800', 1e308, -0, null, undefined),
   )
-  return fc.oneof(
-    fc.tuple(valid, name, value).map(([object, key, other]) => ({ ...object, [key]: other })),
-    fc.tuple(valid, name).map(([object, key]) => ({ ...object, [key]: undefined })),
-    fc
-      .tuple(valid, fc.string(), value)
-      .map(([object, key, other]) => ({ ...object, [key]: other })),
-    fc.jsonValue(),
-  )
+  const changed = fc
+    .tuple(objectOf(schema), name, value)
+    .map(([object, key, other]) => ({ ...object, [key]: other }))
+  return fc.oneof({ arbitrary: changed, weight: 3 }, { arbitrary: fc.jsonValue(), weight: 1 })
 }

@@ -9,51 +9,24 @@ import {
 
 const after = afterEvent as (state: State, event: { name: string; data: unknown }) => State
 
-const race = {
-  id: 'a',
-  lanes: ['naive', 'batch'],
-  connections: 64,
-  distanceMs: 0.3,
-  rounds: 2,
-  turnSeconds: 1,
-}
+const race = { id: 'a', lanes: ['naive', 'batch'], rounds: 2, turnSeconds: 1 }
+const started = { name: 'started', data: race }
 const sample = (lane: number, round: number, atMs: number, requestsPerSecond: number) => ({
   name: 'sample',
   data: { lane, round, atMs, requestsPerSecond, p99Ms: 5 },
 })
-const counts = {
-  errors: 1,
-  connectionsOpened: 2,
-  roundTrips: 3,
-  commands: 4,
-  redisCpuUs: 5,
-  apiCpuUs: 6,
-}
+const counts = { connectionsOpened: 2, roundTrips: 3, commands: 4, redisCpuUs: 5, apiCpuUs: 6 }
 const turn = (lane: number, round: number, requests: number) => ({
   name: 'turn',
-  data: {
-    lane,
-    round,
-    seconds: 1,
-    requests,
-    requestsPerSecond: requests,
-    p50Ms: 1,
-    p99Ms: 7,
-    ...counts,
-  },
+  data: { lane, round, requests, requestsPerSecond: requests, p99Ms: 7, errors: 1, ...counts },
 })
 const range = { median: 150.5, lowest: 100, highest: 201 }
-const result = { ...counts, requests: 301, requestsPerSecond: range, p50Ms: 1.5, p99Ms: 9 }
-const done = {
-  id: 'a',
-  lanes: [
-    { ...result, strategy: 'naive' },
-    { ...result, strategy: 'batch', p99Ms: null },
-  ],
-  ratio: range,
-  sentence: 'batch answered more',
-  disturbed: null,
-}
+const result = { requests: 301, requestsPerSecond: range, p50Ms: 1.5, p99Ms: 9 }
+const lanes = [
+  { ...result, strategy: 'naive' },
+  { ...result, strategy: 'batch', p99Ms: null },
+]
+const done = { name: 'done', data: { id: 'a', lanes } }
 const idle = { name: 'state', data: { running: false, race: null, last: null } }
 const play = (...events: { name: string; data: unknown }[]): State =>
   events.reduce(after, initialState)
@@ -63,7 +36,7 @@ test('a race from its start to its end', () => {
   expect(state.phase).toBe('idle')
   expect(laneOf(state, 0)).toMatchObject({ strategy: null, requestsPerSecond: null, totals: null })
 
-  state = after(state, { name: 'started', data: race })
+  state = after(state, started)
   expect(state).toMatchObject({ phase: 'running', race })
   expect(laneOf(state, 1)).toMatchObject({ strategy: 'batch', requestsPerSecond: null })
 
@@ -79,41 +52,26 @@ test('a race from its start to its end', () => {
   expect(laneOf(state, 0)).toMatchObject({ isOnTurn: false, requestsPerSecond: 100, p99Ms: 7 })
 
   state = [turn(1, 2, 1_100), sample(0, 2, 250, 190), turn(0, 2, 201)].reduce(after, state)
-  expect(laneOf(state, 0).totals).toEqual({
-    requests: 301,
-    errors: 2,
-    connectionsOpened: 4,
-    roundTrips: 6,
-    commands: 8,
-    redisCpuUs: 10,
-    apiCpuUs: 12,
-  })
+  expect(laneOf(state, 0).totals).toMatchObject({ requests: 301, errors: 2, apiCpuUs: 12 })
 
-  state = after(state, { name: 'done', data: done })
+  state = after(state, done)
   expect(state.phase).toBe('done')
   expect(laneOf(state, 0)).toMatchObject({ requestsPerSecond: 150.5, range, p50Ms: 1.5, p99Ms: 9 })
   expect(laneOf(state, 1)).toMatchObject({ isOnTurn: false, p99Ms: null })
-  expect(laneOf(state, 0).totals).toBe(state.done?.lanes[0])
 })
 
 test('a failed race keeps its points, and the next race starts without them', () => {
-  const failed = play(idle, { name: 'started', data: race }, sample(0, 1, 250, 90), {
-    name: 'failed',
-    data: { id: 'a', message: 'Redis was stopped.' },
-  })
+  const failure = { name: 'failed', data: { id: 'a', message: 'Redis was stopped.' } }
+  const failed = play(idle, started, sample(0, 1, 250, 90), failure)
   expect(failed).toMatchObject({ phase: 'failed', text: 'Redis was stopped.', current: null })
   expect(failed.points).toHaveLength(1)
-  expect(after(failed, { name: 'started', data: race })).toMatchObject({
-    phase: 'running',
-    text: '',
-    points: [],
-    turns: [],
-  })
+  const next = { phase: 'running', text: '', points: [], turns: [] }
+  expect(after(failed, started)).toMatchObject(next)
 })
 
 test('a page that connects or reconnects during a race gets its earlier events once', () => {
-  const running = { name: 'state', data: { running: true, race, last: done } }
-  const replay = [running, { name: 'started', data: race }, sample(0, 1, 250, 90), turn(0, 1, 100)]
+  const running = { name: 'state', data: { running: true, race, last: done.data } }
+  const replay = [running, started, sample(0, 1, 250, 90), turn(0, 1, 100)]
   const state = play(...replay)
   expect(state).toMatchObject({ phase: 'running', done: null })
   expect(after(state, running)).toMatchObject({ phase: 'running', race, points: [], turns: [] })
@@ -121,31 +79,19 @@ test('a page that connects or reconnects during a race gets its earlier events o
 })
 
 test('a page opened after a race shows its result; a page that watched it keeps its lines', () => {
-  const over = { name: 'state', data: { running: false, race: null, last: done } }
-  expect(play(over)).toMatchObject({ phase: 'done', done, points: [] })
-  const seen = play({ name: 'started', data: race }, sample(0, 1, 250, 90), {
-    name: 'done',
-    data: done,
-  })
+  const over = { name: 'state', data: { running: false, race: null, last: done.data } }
+  expect(play(over)).toMatchObject({ phase: 'done', done: done.data, points: [] })
+  const seen = play(started, sample(0, 1, 250, 90), done)
   expect(after(seen, over)).toBe(seen)
   expect(after(seen, idle)).toEqual(initialState)
 })
 
-test('unknown events are ignored', () => {
-  expect(after(initialState, { name: 'other', data: {} })).toBe(initialState)
-})
-
 test('a line joins the turns of its lane without changing a value', () => {
-  const state = play(
-    { name: 'started', data: race },
-    sample(0, 1, 250, 91.25),
-    sample(1, 1, 250, 901.5),
-    sample(1, 2, 500, 950),
-    sample(0, 2, 250, 92),
-  )
-  expect(linesOf(state.points, ({ requestsPerSecond }) => requestsPerSecond)).toEqual([
+  const samples = [sample(0, 1, 250, 91), sample(1, 1, 250, 901), sample(1, 2, 500, 950)]
+  const { points } = play(started, ...samples, sample(0, 2, 250, 92))
+  expect(linesOf(points, ({ requestsPerSecond }) => requestsPerSecond)).toEqual([
     [0.25, 0.25, 1.25, 1.5],
-    [91.25, null, 92, null],
-    [null, 901.5, null, 950],
+    [91, null, 92, null],
+    [null, 901, null, 950],
   ])
 })

@@ -18,6 +18,7 @@ function trips(...commands: string[][]): Exchange[] {
   return commands.flatMap((lines, index): Exchange[] => {
     const roundTrip = index + 1
     const atUs = 200 + index * 200
+    const replies = lines.map(() => ':1')
     return [
       { kind: 'send', atUs, untilUs: atUs + 20, roundTrip, bytes: 30, lines },
       {
@@ -26,10 +27,14 @@ function trips(...commands: string[][]): Exchange[] {
         untilUs: atUs + 100,
         roundTrip,
         bytes: 4,
-        lines: lines.map(() => ':1'),
+        lines: replies,
       },
     ]
   })
+}
+
+const exchange = (kind: Exchange['kind'], atUs: number, untilUs: number): Exchange => {
+  return { kind, atUs, untilUs, bytes: 0, lines: [] }
 }
 
 const wire = (strategy: string, exchanges: Exchange[], endUs: number): Wire => ({
@@ -43,41 +48,29 @@ const wire = (strategy: string, exchanges: Exchange[], endUs: number): Wire => (
 const naive = wire(
   'naive',
   [
-    { kind: 'connect', atUs: 100, untilUs: 150, bytes: 0, lines: [] },
+    exchange('connect', 100, 150),
     ...trips(['HELLO 3'], ['ZADD recent: 1 a'], ['HGET login: a'], ['QUIT']),
-    { kind: 'close', atUs: 920, untilUs: 930, bytes: 0, lines: [] },
+    exchange('close', 920, 930),
   ],
   1_000,
 )
 const batch = wire('batch', trips(['ZADD recent: 1 a', 'HGET login: a']), 350)
 
-describe('groups', () => {
-  test('are the connect, each round trip, and the close', () => {
-    expect(groupsOf(naive).map(({ title }) => title)).toEqual([
-      'connect, 50 µs',
-      ...Array(4).fill('round trip, 100 µs'),
-      'close',
-    ])
-    expect(groupsOf(batch).map(({ kind }) => kind)).toEqual(['trip'])
-  })
-
-  test('pair each command with its reply', () => {
-    expect(groupsOf(batch)[0]?.lines).toEqual([
-      { text: 'ZADD recent: 1 a', reply: ':1' },
-      { text: 'HGET login: a', reply: ':1' },
-    ])
-  })
-
-  test('list commands, then replies, if their numbers differ', () => {
-    const [send, receive] = trips(['MULTI', 'EXEC'])
-    if (!send || !receive) throw new Error('no exchanges')
-    const uneven = wire('x', [send, { ...receive, lines: ['OK'] }], 400)
-    expect(groupsOf(uneven)[0]?.lines).toEqual([
-      { text: 'MULTI', reply: '' },
-      { text: 'EXEC', reply: '' },
-      { text: '', reply: 'OK' },
-    ])
-  })
+test('groups are the connect, each round trip with its commands and replies, and the close', () => {
+  expect(groupsOf(naive).map(({ title }) => title)).toEqual([
+    'connect, 50 µs',
+    ...Array(4).fill('round trip, 100 µs'),
+    'close',
+  ])
+  expect(groupsOf(batch)).toMatchObject([
+    {
+      kind: 'trip',
+      lines: [
+        { text: 'ZADD recent: 1 a', reply: ':1' },
+        { text: 'HGET login: a', reply: ':1' },
+      ],
+    },
+  ])
 })
 
 describe('the layout', () => {
@@ -86,29 +79,20 @@ describe('the layout', () => {
   test('has one time scale for both lanes', () => {
     expect(first?.pixelsPerUs).toBe(second?.pixelsPerUs)
     expect(first?.ticks).toEqual(second?.ticks)
-    expect(first?.endUs).toBe(1_000)
-    expect(second?.endUs).toBe(350)
-    expect(second?.longestUs).toBe(1_000)
+    expect([first?.endUs, second?.endUs, second?.longestUs]).toEqual([1_000, 350, 1_000])
   })
 
   test('shows in the faster lane how much later the slower one is answered', () => {
-    const titles = second?.labels.map(({ title }) => title)
-    expect(titles).toContain('answered after 350 µs')
-    expect(titles?.at(-1)).toBe('naive: 650 µs later')
+    expect(second?.labels.at(-1)?.title).toBe('naive: 650 µs later')
     expect(first?.labels.at(-1)?.title).toBe('answered after 1 ms')
   })
 
   test('includes exchanges after the response', () => {
-    const late: Exchange = { kind: 'close', atUs: 1_500, untilUs: 2_000, bytes: 0, lines: [] }
-    const [lane] = layout([wire('naive', [...trips(['PING']), late], 400)])
+    const [lane] = layout([
+      wire('naive', [...trips(['PING']), exchange('close', 1_500, 2_000)], 400),
+    ])
     expect(lane?.endUs).toBe(2_000)
     expect(lane?.labels.at(-1)?.title).toBe('close')
-  })
-
-  test('works for a page view without exchanges', () => {
-    const [lane] = layout([wire('noop', [], 100)])
-    expect(lane?.labels.map(({ kind }) => kind)).toEqual(['request', 'answer'])
-    expect(lane?.height).toBeGreaterThan(0)
   })
 })
 
@@ -134,9 +118,6 @@ test('labels do not overlap, stay in order and above the bottom, if they fit', (
 
 test('ticks are round and at least 64 pixels apart', () => {
   expect(ticks(1_600, 0.3)).toEqual([0, 500, 1_000, 1_500])
-  expect(ticks(390_000, 0.00128)).toEqual([
-    0, 50_000, 100_000, 150_000, 200_000, 250_000, 300_000, 350_000,
-  ])
   expect(ticks(10, 0.01)).toEqual([0])
 })
 
@@ -150,10 +131,8 @@ test('a page view as text has every step with its time', () => {
     'after 920 µs: close',
     'after 1 ms: answered',
   ])
-  expect(summaryOf(naive)).toBe(
-    '4 round trips (2 for connection setup and QUIT), 1 connection opened',
-  )
-  expect(summaryOf(batch)).toBe('1 round trip, no connections opened')
+  expect(summaryOf(naive)).toMatch(/^4 round trips \(2 for .*, 1 connection/)
+  expect(summaryOf(batch)).toMatch(/^1 round trip, no connections/)
 })
 
 test('only times in commands are replaced', () => {
@@ -163,7 +142,5 @@ test('only times in commands are replaced', () => {
 })
 
 test('clip cuts to a number of characters', () => {
-  expect(clip('ZADD', 4)).toBe('ZADD')
-  expect(clip('ZADD recent:', 6)).toBe('ZADD …')
-  expect(clip('ZADD', 0)).toBe('…')
+  expect(['ZADD', 'ZADD recent:'].map((text) => clip(text, 6))).toEqual(['ZADD', 'ZADD …'])
 })

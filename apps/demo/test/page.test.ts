@@ -88,33 +88,29 @@ describe('the page', () => {
   })
 })
 
-describe.each(['/', '/page/scripts/main.js', '/page/styles/page.css', '/page/icons.svg'])(
-  '%s',
-  (url) => {
-    test('gets 304 if the browser has it', async () => {
-      const { etag } = (await get(url)).headers
-      const again = await get(url, { 'if-none-match': etag, 'accept-encoding': 'br' })
-      expect(again.statusCode).toBe(304)
-      expect(again.body).toBe('')
-      expect((await get(url, { 'if-none-match': '"x"' })).statusCode).toBe(200)
-    })
+describe.each(['/', '/page/styles/page.css'])('%s', (url) => {
+  test('gets 304 if the browser has it', async () => {
+    const { etag } = (await get(url)).headers
+    const again = await get(url, { 'if-none-match': etag, 'accept-encoding': 'br' })
+    expect([again.statusCode, again.body]).toEqual([304, ''])
+    expect((await get(url, { 'if-none-match': '"x"' })).statusCode).toBe(200)
+  })
 
-    test.each([
-      ['br', brotliDecompressSync],
-      ['gzip', gunzipSync],
-    ] as const)('is compressed with %s for clients that accept it', async (encoding, expand) => {
-      const plain = await get(url)
-      expect(plain.headers).not.toHaveProperty('content-encoding')
-      const { headers, rawPayload } = await get(url, { 'accept-encoding': encoding })
-      expect(headers).toMatchObject({
-        'content-encoding': encoding,
-        vary: expect.stringMatching(/accept-encoding/i),
-      })
-      expect(expand(rawPayload).toString()).toBe(plain.body)
-      expect(rawPayload.length).toBeLessThan(plain.rawPayload.length)
+  test.each([
+    ['br', brotliDecompressSync],
+    ['gzip', gunzipSync],
+  ] as const)('is compressed with %s for clients that accept it', async (encoding, expand) => {
+    const plain = await get(url)
+    expect(plain.headers).not.toHaveProperty('content-encoding')
+    const { headers, rawPayload } = await get(url, { 'accept-encoding': encoding })
+    expect(headers).toMatchObject({
+      'content-encoding': encoding,
+      vary: expect.stringMatching(/accept-encoding/i),
     })
-  },
-)
+    expect(expand(rawPayload).toString()).toBe(plain.body)
+    expect(rawPayload.length).toBeLessThan(plain.rawPayload.length)
+  })
+})
 
 test('responses of other routes are not compressed', async () => {
   const { headers } = await get('/openapi.json', { 'accept-encoding': 'br, gzip' })
@@ -123,7 +119,6 @@ test('responses of other routes are not compressed', async () => {
 })
 
 test.each([
-  '/page',
   '/page/nothing.js',
   '/page/scripts',
   '/page/../src/app.ts',
@@ -131,8 +126,6 @@ test.each([
   '/page/..%2fsrc/app.ts',
   '/page/uplot/../package.json',
 ])('there is no %s', async (url) => {
-  const { statusCode, headers, body } = await get(url, { 'accept-encoding': 'br' })
-  expect(statusCode).toBe(404)
-  expect(headers['content-type']).toBe('application/json; charset=utf-8')
-  expect(JSON.parse(body)).toMatchObject({ code: 'API_NOT_FOUND' })
+  const answer = await get(url, { 'accept-encoding': 'br' })
+  expect(answer.json()).toMatchObject({ statusCode: 404, code: 'API_NOT_FOUND' })
 })

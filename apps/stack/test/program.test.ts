@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isAlive } from '../src/processes.ts'
-import { killPrograms, type ProgramOptions, startProgram } from '../src/program.ts'
+import { type ProgramOptions, startProgram } from '../src/program.ts'
 import { childrenOf } from './support/start.ts'
 
 function node(script: string, options: Partial<ProgramOptions> = {}) {
@@ -22,31 +21,9 @@ describe('startProgram', () => {
     expect(await program.stop()).toEqual({ code: null, signal: 'SIGTERM' })
   })
 
-  test('waits for a probe', async () => {
-    let answer = () => {}
-    const asked = Promise.withResolvers<void>()
-    const starting = node('setInterval(() => {}, 1000)', {
-      ready: () =>
-        new Promise<void>((resolve) => {
-          answer = resolve
-          asked.resolve()
-        }),
-    })
-    await asked.promise
-    answer()
-    await (await starting).stop()
-  })
-
   test('throws the last lines of output if the program exits', async () => {
-    let gaveUp = false
-    const starting = node(`console.error('no Redis'); process.exit(3)`, {
-      async ready(signal) {
-        await once(signal, 'abort')
-        gaveUp = true
-      },
-    })
+    const starting = node(`console.error('no Redis'); process.exit(3)`)
     await expect(starting).rejects.toThrow(/exit code 3\):\nno Redis/)
-    expect(gaveUp).toBe(true)
   })
 
   test('can be aborted and leaves no process', async () => {
@@ -78,7 +55,7 @@ describe('startProgram', () => {
 
   test('reports that a program cannot be run', async () => {
     await expect(node('', { command: './no-such-program' })).rejects.toThrow(
-      /^a script exited before it was ready \(it cannot be run\):\nspawn .* ENOENT$/,
+      /^a script .*\nspawn .* ENOENT$/,
     )
   })
 })
@@ -117,18 +94,4 @@ describe('a program that another process has started', () => {
     const { program } = await parent('await child.stop(); setInterval(() => {}, 1000)')
     await expect.poll(() => childrenOf(program.pid)).toEqual([])
   })
-
-  test('does not keep that process alive when it has ended', async () => {
-    const { program } = await parent(`setTimeout(() => child.stop(), 50)`)
-    expect(await program.exited).toEqual({ code: 0, signal: null })
-  })
-})
-
-test('killPrograms uses the kill signal of each program', async () => {
-  const script = `process.on('SIGTERM', () => process.exit(7)); console.log('ready'); setInterval(() => {}, 1000)`
-  const plain = await node(script)
-  const gentle = await node(script, { killSignal: 'SIGTERM' })
-  killPrograms()
-  expect(await plain.exited).toEqual({ code: null, signal: 'SIGKILL' })
-  expect(await gentle.exited).toEqual({ code: 7, signal: null })
 })

@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { keptSecret, places, socketIn } from '../src/places.ts'
@@ -50,15 +50,11 @@ describe('the record', () => {
     expect(await readRecord(path)).toBeNull()
   })
 
-  test('identifies a running stack', async () => {
+  test('identifies a running stack, unless its process has exited or another one has the id', async () => {
     const path = join(await temporaryFolder(), 'stack.json')
     expect(await runningStack(path)).toBeNull()
     await writeRecord(path, record(await listening()))
     expect(await runningStack(path)).toMatchObject({ pid: process.pid })
-  })
-
-  test('is stale if its process has exited, or if another process has the id', async () => {
-    const path = join(await temporaryFolder(), 'stack.json')
     await writeRecord(path, record(await listening(), DEAD))
     expect(await runningStack(path)).toBeNull()
     const [unused = 0] = await freePorts(1)
@@ -81,12 +77,7 @@ describe('places', () => {
     expect(Buffer.from(secret, 'base64url').length).toBeGreaterThanOrEqual(32)
     expect(await keptSecret(path)).toBe(secret)
     expect((await stat(path)).mode & 0o777).toBe(0o600)
-    expect((await readFile(path, 'utf8')).trim()).toBe(secret)
-  })
-
-  test('an incomplete secret is replaced', async () => {
-    const path = join(await temporaryFolder(), 'session-secret')
-    await writeFile(path, 'abc')
+    await writeFile(path, 'abc') // incomplete
     expect((await keptSecret(path)).length).toBeGreaterThanOrEqual(32)
   })
 

@@ -6,35 +6,36 @@ import {
   createSessionStore,
   type Keys,
   type SessionStore,
-  strategyNames,
+  type StrategyName,
 } from '@onetrip/session-store'
 import { partitionedKeys } from '@onetrip/session-store/cluster'
 import { bridgeStores, finishMigration, migrate } from '@onetrip/session-store/migration'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
+import type { Program } from '../src/program.ts'
 import { startRedis } from '../src/redis.ts'
 import { RedisMonitor } from '../src/redis-info.ts'
 
 let url: string
 let secrets: string
-const finish: (() => Promise<unknown>)[] = []
+let redis: Program
+let start: () => Promise<Program>
 
 beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
-  finish.push(() => rm(directory, { recursive: true, force: true }))
   secrets = join(directory, 'secrets')
   const socket = join(directory, 'redis.sock')
-  const program = await startRedis({ socket, directory, secrets })
-  finish.unshift(() => program.stop())
   url = unixUrl(socket)
+  start = () => startRedis({ socket, directory, secrets })
+  redis = await start()
+  return async () => {
+    await redis.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
 })
 
-afterAll(async () => {
-  for (const step of finish) await step()
-})
-
-async function storeForThisTest(strategy: (typeof strategyNames)[number]): Promise<SessionStore> {
+async function storeForThisTest(strategy: StrategyName = 'batch'): Promise<SessionStore> {
   const store = createSessionStore({
     url: await withPasswordOf('api', url, secrets),
     strategy,
@@ -72,88 +73,68 @@ test('the API may move sessions to another Redis', async () => {
   const sides = { from: storeOf(0, articleKeys), to: storeOf(1, partitionedKeys(4)) }
   const bridge = bridgeStores({ ...sides, home: 'target' })
   await bridge.ready()
-  const [moved, left] = await Promise.all(
-    ['ada', 'bob'].map((user) => sides.from.store.login(user)),
-  )
+  const { token } = await sides.from.store.login('ada')
   const options = { idempotencyKey: 'a key' }
-  await sides.from.store.recordView(moved?.token ?? '', 'tea', options)
-  await bridge.recordView(moved?.token ?? '', 'tea', options)
+  await sides.from.store.recordView(token, 'tea', options)
+  await bridge.recordView(token, 'tea', options)
+  await sides.from.store.login('bob')
   expect(await migrate(sides)).toMatchObject({ moved: 1, views: 1 })
   await finishMigration(sides)
-  expect(await sides.to.store.checkToken(left?.token ?? '')).toMatchObject({ user: 'bob' })
   expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
 })
 
 test('writes of scripts survive a restart', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const [secrets, socket] = [join(directory, 'secrets'), join(directory, 'redis.sock')]
-  let program = await startRedis({ socket, directory, secrets })
-  onTestFinished(async () => void (await program.stop()))
-  const open = async () => {
-    const store = createSessionStore({
-      url: await withPasswordOf('api', unixUrl(socket), secrets),
-      tokens: { secrets: ['x'.repeat(32)] },
-      janitor: 'elsewhere',
-    })
-    await store.ready()
-    return store
-  }
-  const before = await open()
+  const before = await storeForThisTest()
   const { token } = await before.login('ada')
   await before.patch(token, { cart: ['book'] }, { ifVersion: 0 })
   await before.close()
-
-  await program.stop()
-  program = await startRedis({ socket, directory, secrets })
-
-  const after = await open()
-  onTestFinished(() => after.close())
-  expect(await after.checkToken(token, { data: true })).toMatchObject({
-    user: 'ada',
-    data: { fields: { cart: ['book'] } },
-  })
+  await redis.stop()
+  redis = await start()
+  const after = await storeForThisTest()
+  const data = { fields: { cart: ['book'] } }
+  expect(await after.checkToken(token, { data: true })).toMatchObject({ user: 'ada', data })
 })
 
-describe('the user api', () => {
-  test.each(strategyNames)('may run all updates of the store: %s', async (strategy) => {
-    const store = await storeForThisTest(strategy)
-    await store.ping()
-    const { token } = await store.login('ada')
-    await store.recordView(token, 'tea')
-    expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
-    expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
-    expect(await store.viewedItems(token)).toHaveLength(2)
-    expect(await store.popularItems()).not.toHaveLength(0)
-    expect(await store.recentSessions()).not.toHaveLength(0)
-    expect(await store.logout(token)).toBe(true)
-    await expect(store.recordView(token, 'book')).rejects.toThrow(
-      'the session does not exist or has ended',
-    )
-    const [first, second] = [await store.login('eve'), await store.login('eve')]
-    await store.touch(first.token)
-    const { sessions } = await store.userSessions(first.token)
-    expect(sessions).toHaveLength(2)
-    const [other] = sessions.filter(({ current }) => !current)
-    expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
-    await expect(store.checkToken(second.token)).rejects.toThrow(
-      'the session does not exist or has ended',
-    )
-    expect(await store.logoutEverywhere(first.token)).toBe(1)
-    expect(await store.endUserSessions('eve')).toBe(0)
-    expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
-    const guest = await store.loginGuest()
-    await store.patch(guest.token, { a: 1, b: 2 })
-    const { token: mine } = await store.login('eve', { from: guest.token })
-    const many = Array.from({ length: 62 }, (_, index) => [`field ${index}`, index])
-    await store.patch(mine, { a: undefined, ...Object.fromEntries(many) }, { ifVersion: 1 })
-    await expect(store.patch(mine, { c: 3, d: 4 })).rejects.toThrow('more than 64 fields')
-    expect((await store.data(mine)).version).toBe(2)
-    expect((await store.exportUser('eve')).sessions).toHaveLength(1)
-    expect(await store.eraseUser('eve')).toBe(1)
-  })
+const ended = { code: 'ONETRIP_UNKNOWN_SESSION' }
 
-  test.each(strategyNames)('may run the janitor: %s', async (strategy) => {
+describe('the user api', () => {
+  test.each(['naive', 'batch'] as const)(
+    'may run all updates of the store: %s',
+    async (strategy) => {
+      const store = await storeForThisTest(strategy)
+      await store.ping()
+      const { token } = await store.login('ada')
+      await store.recordView(token, 'tea')
+      expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+      expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
+      expect(await store.viewedItems(token)).toHaveLength(2)
+      expect(await store.popularItems()).not.toHaveLength(0)
+      expect(await store.recentSessions()).not.toHaveLength(0)
+      expect(await store.logout(token)).toBe(true)
+      await expect(store.recordView(token, 'book')).rejects.toMatchObject(ended)
+      const [first, second] = [await store.login('eve'), await store.login('eve')]
+      await store.touch(first.token)
+      const { sessions } = await store.userSessions(first.token)
+      expect(sessions).toHaveLength(2)
+      const [other] = sessions.filter(({ current }) => !current)
+      expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
+      await expect(store.checkToken(second.token)).rejects.toMatchObject(ended)
+      expect(await store.logoutEverywhere(first.token)).toBe(1)
+      expect(await store.endUserSessions('eve')).toBe(0)
+      expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
+      const guest = await store.loginGuest()
+      await store.patch(guest.token, { a: 1, b: 2 })
+      const { token: mine } = await store.login('eve', { from: guest.token })
+      const many = Array.from({ length: 62 }, (_, index) => [`field ${index}`, index])
+      await store.patch(mine, { a: undefined, ...Object.fromEntries(many) }, { ifVersion: 1 })
+      await expect(store.patch(mine, { c: 3, d: 4 })).rejects.toThrow('more than 64 fields')
+      expect((await store.data(mine)).version).toBe(2)
+      expect((await store.exportUser('eve')).sessions).toHaveLength(1)
+      expect(await store.eraseUser('eve')).toBe(1)
+    },
+  )
+
+  test.each(['naive', 'batch'] as const)('may run the janitor: %s', async (strategy) => {
     const store = await storeForThisTest(strategy)
     const { token } = await store.login('ada')
     await store.recordView(token, 'tea')
@@ -161,26 +142,16 @@ describe('the user api', () => {
     const janitor = store.janitor({ maxSessions: 0, sweepKeys: true, ...often })
     expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })
     expect(await janitor.runOnce()).toMatchObject({ worked: true }) // tasks can be due from the second run on
-    await expect(store.checkToken(token)).rejects.toThrow('the session does not exist or has ended')
-  })
-
-  test('may read the types of keys, and the time', async () => {
-    const call = await clientForThisTest('api')
-    expect(await call('TYPE', 'login:')).toMatch(/^(none|hash)$/)
-    expect(await call('TIME')).toHaveLength(2)
+    await expect(store.checkToken(token)).rejects.toMatchObject(ended)
   })
 
   test.each([
     ['FLUSHALL'],
-    ['FLUSHDB'],
     ['KEYS', '*'],
-    ['CONFIG', 'GET', 'dir'],
     ['CONFIG', 'SET', 'dir', '/tmp'],
     ['SHUTDOWN', 'NOSAVE'],
     ['ACL', 'LIST'],
-    ['CLIENT', 'LIST'],
     ['MONITOR'],
-    ['GET', 'someone-elses'],
     ['SET', 'someone-elses', 1],
     ['EVAL', 'return redis.call("GET", "someone-elses")', 0],
     ['EVAL', 'return redis.call("FLUSHALL")', 0],
@@ -189,6 +160,7 @@ describe('the user api', () => {
   ])('may not run %s %s', async (name, ...args) => {
     const call = await clientForThisTest('api')
     expect(await call('GET', 'login:none')).toBeNull() // the user may run other commands
+    expect(await call('TIME')).toHaveLength(2)
     expect(await call(name, ...args)).toMatch(/NOPERM|ACL failure/)
   })
 })

@@ -2,11 +2,8 @@ import { accessibilityFaults, overflowOf } from '@onetrip/stack/testing/browser.
 import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { stackOfThisFile, startTestStack } from '@onetrip/stack/testing/stack.ts'
-import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type DemoPage, demoPagesOfThisFile } from './demo-page.ts'
-
-const MAX_TRANSFERRED_BYTES = 200_000
 
 /** Both themes, and both widths. */
 const views = [
@@ -46,17 +43,6 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
     }
     expect(await moving(false)).toBeGreaterThan(0)
     expect(await moving(true)).toBe(0)
-  })
-
-  test(`transfers less than ${MAX_TRANSFERRED_BYTES / 1_000} kB, including all requests`, async () => {
-    let bytes = 0
-    const demo = await browser.open(stack.url, {
-      before: (page) => onBytes(page, (received) => (bytes += received)),
-    })
-    await demo.startRace.waitFor()
-    await expect.poll(() => demo.region('The server').innerText()).toContain('patched-')
-    expect(bytes).toBeGreaterThan(20_000)
-    expect(bytes).toBeLessThan(MAX_TRANSFERRED_BYTES)
   })
 
   test('the headline is rendered without scripts', async () => {
@@ -103,10 +89,3 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
     await inEach('the race done', (demo) => demo.sentence.waitFor())
   }, 120_000)
 })
-
-/** Calls back with the size of each response that the page receives, including headers. */
-async function onBytes(page: Page, received: (bytes: number) => void): Promise<void> {
-  const session = await page.context().newCDPSession(page)
-  session.on('Network.loadingFinished', ({ encodedDataLength }) => received(encodedDataLength))
-  await session.send('Network.enable')
-}

@@ -17,14 +17,6 @@ describe.skipIf(!chromiumPath)('without a demo service', () => {
     const demo = await browser.open(url, { expected: /status of 429/ })
     await demo.page.getByText('No demo service is running').waitFor()
     for (const hidden of [demo.race, demo.wire]) expect(await hidden.isVisible()).toBe(false)
-    const refused = await fetch(`${url}/demo/race`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ lanes: ['naive', 'batch'], connections: 4, distanceMs: 0 }),
-    })
-    expect(refused.status).toBe(404)
-    expect(await refused.json()).toMatchObject({ code: 'DEMO_NO_RACE' })
-
     await demo.logIn('ada')
     await demo.loggedInAs('ada').waitFor()
     await demo.item('lamp').click()

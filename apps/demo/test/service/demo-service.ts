@@ -8,6 +8,7 @@ import { onTestFinished } from 'vitest'
 import type { RaceEvent, RaceLimits } from '../../src/events.ts'
 import { raceLimits } from '../../src/service/race.ts'
 import { openDemoService } from '../../src/service/service.ts'
+import { raceEvents } from '../page/race-events.ts'
 
 /** With short turns. */
 const limits: RaceLimits = { ...raceLimits, turnSeconds: 0.3 }
@@ -53,15 +54,7 @@ export function clientOf(socketPath: string) {
       const client = open()
       try {
         const { body } = await client.request({ method: 'GET', path: '/race/events' })
-        let text = ''
-        for await (const chunk of body.setEncoding('utf8')) {
-          text += chunk
-          for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-            const [, name, data] = /^event: (.+)\ndata: (.+)$/.exec(text.slice(0, end)) ?? []
-            text = text.slice(end + 2)
-            if (name && data) yield { name, data: JSON.parse(data) } as RaceEvent
-          }
-        }
+        yield* raceEvents(body.setEncoding('utf8'))
       } finally {
         await client.destroy()
       }

@@ -3,7 +3,7 @@ import { processesOf } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest, type TestRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Done, RaceEvent, RaceEvents, Turn } from '../../src/events.ts'
+import type { Done, RaceEvent, RaceEvents } from '../../src/events.ts'
 import { totals } from '../../src/service/summary.ts'
 import { demoOn, eventsUntil, input } from './demo-service.ts'
 
@@ -43,10 +43,7 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
   const { id } = body as { id: string }
   expect(all[0]).toEqual({ name: 'state', data: { running: false, race: null, last: null } })
   expect(all[1]).toEqual({ name: 'started', data: { id, ...input, rounds: 2, turnSeconds: 0.3 } })
-  expect(dataOf(all, 'preparing')).toEqual([
-    { text: 'Starting an API with naive, and one with batch' },
-    { text: 'Warming up' },
-  ])
+  expect(dataOf(all, 'preparing')).toHaveLength(2)
   const turns = dataOf(all, 'turn')
   // The order alternates.
   expect(turns.map(({ lane, round }) => [round, lane])).toEqual([
@@ -62,15 +59,7 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
     for (const name of totals) {
       expect(done.lanes[lane][name]).toBeCloseTo(own.reduce((sum, turn) => sum + turn[name], 0))
     }
-    const rates = own.map(({ requests, seconds }) => requests / seconds)
-    const { lowest, median, highest } = done.lanes[lane].requestsPerSecond
-    expect([lowest, highest]).toEqual(rates.toSorted((a, b) => a - b))
-    expect(median).toBeCloseTo((lowest + highest) / 2)
-    const samples = dataOf(all, 'sample').filter((sample) => sample.lane === lane)
-    expect(samples.length).toBeGreaterThan(0)
-    for (const { requestsPerSecond } of samples) {
-      expect(requestsPerSecond).toBeGreaterThanOrEqual(0)
-    }
+    expect(dataOf(all, 'sample').filter((sample) => sample.lane === lane)).not.toEqual([])
   }
   const [naive, batch] = done.lanes
   expect(naive).toMatchObject({ strategy: 'naive', errors: 0 })
@@ -78,58 +67,26 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
   expect(naive.roundTrips).toBe(5 * naive.requests)
   expect(batch).toMatchObject({ strategy: 'batch', errors: 0, connectionsOpened: 0 })
   expect(batch.roundTrips).toBeLessThanOrEqual(batch.requests)
-  const rateOf = (lane: 0 | 1, round: number) =>
-    (turns.find((turn) => turn.lane === lane && turn.round === round) as Turn).requestsPerSecond
-  const ratios = [1, 2].map(
-    (round) => rateOf(done.faster, round) / rateOf(done.faster === 0 ? 1 : 0, round),
-  )
-  expect(done.ratio?.lowest).toBeCloseTo(Math.min(...ratios))
-  expect(done.sentence).toMatch(
-    /^(The rounds disagree. In the median round, )?(naive|batch) .+ \([\d.,]+ to [\d.,]+ in two rounds\)\./,
-  )
+  expect(done.sentence).toMatch(/naive|batch/)
 
   expect(await client.keys('*')).toEqual([])
   const [state] = await eventsUntil(events(), 'state')
   expect(state?.data).toEqual({ running: false, race: null, last: done })
+
+  // The next race reuses the lanes, without preparations.
+  const next = eventsUntil(events(), 'turn', 'failed')
+  await send('POST', '/race', input)
+  expect((await next).map(({ name }) => name)).not.toContain('preparing')
 })
 
 test('only one race runs at a time; a late listener gets all its events', async () => {
   const { send, events } = await racing(await redisForThisTest())
-  const second = await send('POST', '/race', input)
-  expect([second.status, second.body]).toEqual([
-    409,
-    { message: expect.stringContaining('running') },
-  ])
+  expect((await send('POST', '/race', input)).status).toBe(409)
   expect((await send('POST', '/wire', { lanes: input.lanes, distanceMs: 0 })).status).toBe(409)
   const late = await eventsUntil(events(), 'sample')
   expect(late[0]?.data).toMatchObject({ running: true, race: input, last: null })
-  expect(late.map(({ name }) => name)).toEqual([
-    'state',
-    'started',
-    'preparing',
-    'preparing',
-    'sample',
-  ])
-})
-
-test('a second race reuses the lanes, without preparations', async () => {
-  const { send, events } = await demoOn(await redisForThisTest())
-  for (const preparations of [2, 0]) {
-    const seen = eventsUntil(events(), 'done', 'failed')
-    await send('POST', '/race', { ...input, distanceMs: 0.3 })
-    const all = await seen
-    expect(all.at(-1)?.name).toBe('done')
-    expect(dataOf(all, 'preparing')).toHaveLength(preparations)
-  }
-})
-
-test('when a page disconnects, its stream ends and the race continues', async () => {
-  const { events, service, rest } = await racing(await redisForThisTest())
-  const before = service.feed.listeners
-  await eventsUntil(events(), 'state') // and closes its stream
-  await expect.poll(() => service.feed.listeners).toBe(before)
-  expect((await eventsUntil(rest, 'turn', 'failed')).at(-1)?.name).toBe('turn')
-  await expect.poll(() => service.feed.listeners).toBe(0) // `rest` has ended, too
+  const names = late.map(({ name }) => name)
+  expect(names).toEqual(['state', 'started', 'preparing', 'preparing', 'sample'])
 })
 
 test('if Redis is killed, the race fails with a message; the next race runs on the restarted Redis', async () => {
@@ -177,16 +134,16 @@ test('closing the service during a race publishes a message, ends the streams an
 })
 
 test.for([
-  [{ ...input, lanes: ['naive'] }, 'lanes must be two of naive, '],
-  [{ ...input, lanes: ['naive', 'bogus'] }, 'lanes must be two of'],
-  [{ ...input, distanceMs: 2 }, 'distanceMs must be one of 0, 0.3, 1, 5, 48.'],
-  [{ ...input, connections: 257 }, 'connections must be a whole number from 1 to 256.'],
-  [{ ...input, connections: '8' }, 'connections must be'],
-  [null, 'lanes must be'],
-] as const)('rejects %j', async ([body, message]) => {
+  [{ ...input, lanes: ['naive'] }, 'lanes'],
+  [{ ...input, lanes: ['naive', 'bogus'] }, 'lanes'],
+  [{ ...input, distanceMs: 2 }, 'distanceMs'],
+  [{ ...input, connections: 257 }, 'connections'],
+  [{ ...input, connections: '8' }, 'connections'],
+  [null, 'lanes'],
+] as const)('rejects %j', async ([body, name]) => {
   const { send } = await demoOn({ socket: '/nowhere/redis.sock' })
-  const answer = await send('POST', '/race', body)
-  expect(answer).toEqual({ status: 400, body: { message: expect.stringContaining(message) } })
+  const message = expect.stringContaining(`${name} must`)
+  expect(await send('POST', '/race', body)).toEqual({ status: 400, body: { message } })
 })
 
 test.for([

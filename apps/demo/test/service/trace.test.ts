@@ -45,19 +45,3 @@ test('a round trip begins after a reply has arrived', () => {
     lines: ['PING'],
   })
 })
-
-test('consecutive packets in one direction are one message; the session id is replaced', () => {
-  const command = '*2\r\n$3\r\nGET\r\n$11\r\nthe-session\r\n'
-  const { roundTrips, exchanges } = traced(
-    part('requests', 101, 102, ping + command.slice(0, 9)),
-    part('requests', 102, 103, command.slice(9)),
-    part('replies', 104, 105, '+PONG\r\n$1\r\n1\r\n'),
-  )
-  expect(roundTrips).toBe(1)
-  expect(exchanges.map(({ lines }) => lines)).toEqual([
-    ['PING', 'GET <session>'],
-    ['PONG', '1'],
-  ])
-  expect(exchanges[0]).toMatchObject({ atUs: 1_000, untilUs: 3_000 })
-  expect(exchanges[0]?.bytes).toBe(ping.length + command.length)
-})

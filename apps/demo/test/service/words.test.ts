@@ -16,36 +16,21 @@ test('decodes commands from chunks of any size', () => {
   }
 })
 
-test('hides passwords', () => {
-  expect(commands(resp('AUTH', 'secret'))).toEqual(['AUTH ***'])
-  expect(commands(resp('auth', 'api', 'secret'))).toEqual(['AUTH api ***'])
-  expect(commands(resp('hello', '3', 'AUTH', 'api', 'secret', 'SETNAME', 'x'))).toEqual([
-    'HELLO 3 AUTH api *** SETNAME x',
-  ])
+test.each([
+  [['AUTH', 'secret'], 'AUTH ***'],
+  [['auth', 'api', 'secret'], 'AUTH api ***'],
+  [['hello', '3', 'AUTH', 'api', 'secret', 'SETNAME', 'x'], 'HELLO 3 AUTH api *** SETNAME x'],
+  [['EVAL', 'x'.repeat(2_000)], `EVAL ${'x'.repeat(40)}… (2,000 bytes)`],
+])('hides passwords and cuts long values: %j', (words, line) => {
+  expect(commands(resp(...words))).toEqual([line])
 })
 
 test('formats replies of RESP2 and RESP3', () => {
-  expect(replies('+OK\r\n:7\r\n$-1\r\n_\r\n$3\r\nada\r\n,1.5\r\n')).toEqual([
-    'OK',
-    ':7',
-    '(nil)',
-    '(nil)',
-    'ada',
-    '1.5',
-  ])
-  expect(replies('-NOAUTH Authentication required.\r\n')).toEqual([
-    '-NOAUTH Authentication required.',
-  ])
-  expect(replies('*2\r\n:1\r\n$1\r\na\r\n%1\r\n+server\r\n+redis\r\n')).toEqual([
-    '[:1, a]',
-    '[1 fields]',
-  ])
-})
-
-test('truncates long or multi-line values and shows their size', () => {
-  const info = `# Server\r\nredis_version:8.0.6\r\n`
-  expect(replies(`=${info.length + 4}\r\ntxt:${info}\r\n`)).toEqual(['# Server… (31 bytes)'])
-  expect(commands(resp('EVAL', 'x'.repeat(2_000)))).toEqual([
-    `EVAL ${'x'.repeat(40)}… (2,000 bytes)`,
+  const info = '# Server\r\nredis_version:8.0.6\r\n'
+  const simple = '+OK\r\n:7\r\n$-1\r\n_\r\n$3\r\nada\r\n,1.5\r\n-NOAUTH sorry\r\n'
+  const nested = '*2\r\n:1\r\n$1\r\na\r\n%1\r\n+server\r\n+redis\r\n'
+  expect(replies(`${simple}${nested}=${info.length + 4}\r\ntxt:${info}\r\n`)).toEqual([
+    ...['OK', ':7', '(nil)', '(nil)', 'ada', '1.5', '-NOAUTH sorry'],
+    ...['[:1, a]', '[1 fields]', '# Server… (31 bytes)'],
   ])
 })

@@ -1,7 +1,6 @@
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   type CacheRead,
@@ -87,20 +86,6 @@ test('a value that changes during its read is not cached', async () => {
   expect(replies).toHaveLength(2)
 })
 
-test('a failed read is not cached', async () => {
-  let failing = true
-  const { cache, works } = cacheForThisTest({
-    async read(key) {
-      if (key === 'cached:a' && failing) throw new Error('no connection')
-      return await server.redis.get(key)
-    },
-  })
-  await works()
-  await expect(cache.get('cached:a')).rejects.toThrow('no connection')
-  failing = false
-  expect(await cache.get('cached:a')).toBeNull()
-})
-
 test('nothing is cached from the loss of the connection until it is back', async () => {
   const refusals: string[] = []
   const { cache, lastRead, works } = cacheForThisTest({
@@ -147,18 +132,6 @@ test('a stalled connection makes values stale only up to the limit', async () =>
   }
   expect(staleAt - changedAt).toBeLessThanOrEqual(500)
   await relay.command('resume')
-  await works()
-})
-
-test('after connections whose handshake got no reply, values are cached again', async () => {
-  const sidecar = await sidecarForThisTest(server.socket)
-  const url = `redis://127.0.0.1:${sidecar.port}`
-  const { lastRead, works } = cacheForThisTest({ url, deadlineMs: 200 })
-  await works()
-  sidecar.breakDown()
-  await sidecar.untilHanging(2)
-  expect(await lastRead('cached:a')).toMatchObject({ how: 'bypass' })
-  sidecar.mend()
   await works()
 })
 

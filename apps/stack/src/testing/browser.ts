@@ -32,7 +32,6 @@ export const launchChromium = (): Promise<Browser> =>
  */
 export function browserOfThisFile() {
   let browser: Browser
-  let complaints: readonly string[] = []
 
   beforeAll(async () => {
     browser = await launchChromium()
@@ -41,10 +40,6 @@ export function browserOfThisFile() {
   afterAll(() => browser?.close())
 
   return {
-    /** Complaints of the page that was opened last. */
-    get complaints(): readonly string[] {
-      return complaints
-    },
     /**
      * Opens a page, which is closed after the current test. The test fails if the page has complaints: a warning or an
      * error in the console (including violations of its Content-Security-Policy), an exception, or a request to
@@ -52,12 +47,11 @@ export function browserOfThisFile() {
      */
     async open(url: string, options: OpenOptions = {}): Promise<Page> {
       const page = await openPage(browser, options)
-      const own = complaintsOf(page, url)
-      complaints = own
+      const complaints = complaintsOf(page, url)
       onTestFinished(async () => {
         await page.context().close()
         const { expected } = options
-        expect(own.filter((text) => !expected?.test(text))).toEqual([])
+        expect(complaints.filter((text) => !expected?.test(text))).toEqual([])
       })
       await options.before?.(page)
       await page.goto(url)

