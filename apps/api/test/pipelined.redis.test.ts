@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
-import { redisForThisTest, redisOfThisFile, type TestRedis } from '@onetrip/stack/testing/redis.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
@@ -13,11 +13,10 @@ const server = redisOfThisFile()
 
 /** Starts an API that listens, and pipelines requests on one connection to it. */
 async function pipelining(
-  socket: string,
   options: Partial<AppOptions> = {},
   prepare: (app: FastifyInstance) => void = () => undefined,
 ) {
-  const app = await appForThisTest(socket, options)
+  const app = await appForThisTest(server.socket, options)
   prepare(app)
   const port = await listen(app)
   const token = await login(app)
@@ -55,22 +54,16 @@ async function pipelining(
 }
 
 const view = (item = 'book') => ['POST', '/views', JSON.stringify({ item })] as const
-/** Redis answers nothing until the returned function is called. */
-function paused(redis: TestRedis): () => void {
-  redis.program.signal('SIGSTOP')
-  return () => redis.program.signal('SIGCONT')
-}
-
 const inFlight = (app: FastifyInstance) => app.store.info?.inFlight
 
 test('a request that follows a logout has no session', async () => {
-  const { request, pipeline } = await pipelining(server.socket)
+  const { request, pipeline } = await pipelining()
   const { statuses } = await pipeline(request('POST', '/logout'), request('GET', '/me'))
   await expect.poll(statuses).toEqual([204, 401])
 })
 
 test('any requests have the results that they would have one after the other', async () => {
-  const { request, pipeline } = await pipelining(server.socket)
+  const { request, pipeline } = await pipelining()
   const session = { theme: '', version: 0, views: 0 }
   const step = {
     patch() {
@@ -104,9 +97,8 @@ test('any requests have the results that they would have one after the other', a
 })
 
 test('reads run at the same time; a write waits for them, and later reads for it', async () => {
-  const redis = await redisForThisTest()
-  const { app, request, pipeline } = await pipelining(redis.socket)
-  const go = paused(redis)
+  const { app, request, pipeline } = await pipelining()
+  const go = server.pause()
   const reads = [request('GET', '/me/views'), request('HEAD', '/me/views')]
   const { bodies, statuses } = await pipeline(
     ...reads,
@@ -122,7 +114,7 @@ test('reads run at the same time; a write waits for them, and later reads for it
 })
 
 test('a request that fails does not stop those behind it', async () => {
-  const { request, pipeline } = await pipelining(server.socket)
+  const { request, pipeline } = await pipelining()
   const { statuses } = await pipeline(
     request('POST', '/views', '{}'),
     request('PUT', '/nowhere'),
@@ -135,7 +127,7 @@ test('a request that fails does not stop those behind it', async () => {
 })
 
 test('a connection that ends with an error response drops the requests behind it', async () => {
-  const { app, request, pipeline } = await pipelining(server.socket)
+  const { app, request, pipeline } = await pipelining()
   const { client, statuses } = await pipeline(
     request('POST', '/views', `{"item":"${'x'.repeat(5_000)}"}`),
     request('POST', '/logout'),
@@ -145,27 +137,10 @@ test('a connection that ends with an error response drops the requests behind it
   expect(await app.store.recentSessions()).toHaveLength(1)
 })
 
-test('a large body waits, too', async () => {
-  const redis = await redisForThisTest()
-  const { app, request, pipeline } = await pipelining(redis.socket)
-  const go = paused(redis)
-  const fields = Array.from({ length: 6 }, (_, index) => [`f${index}`, 'x'.repeat(10_000)])
-  const large = JSON.stringify(Object.fromEntries(fields)).padEnd(130_000)
-  const { statuses } = await pipeline(
-    request(...view()),
-    request('PATCH', '/me/data', large),
-    request('GET', '/me/data'),
-  )
-  await expect.poll(() => inFlight(app)).toBe(1)
-  go()
-  await expect.poll(statuses).toEqual([200, 200, 200])
-})
-
 test('waiting requests count for the limit, and those above it are rejected in their order', async () => {
-  const redis = await redisForThisTest()
   const limits = { pipelinedRequests: 3 }
-  const { app, request, pipeline } = await pipelining(redis.socket, { limits })
-  const go = paused(redis)
+  const { app, request, pipeline } = await pipelining({ limits })
+  const go = server.pause()
   const { client, statuses } = await pipeline(...Array(5).fill(request(...view())))
   await expect.poll(() => inFlight(app)).toBe(1)
   go()
@@ -175,9 +150,8 @@ test('waiting requests count for the limit, and those above it are rejected in t
 })
 
 test('if the client disconnects, the requests that wait are dropped', async () => {
-  const redis = await redisForThisTest()
-  const { app, token, request, pipeline } = await pipelining(redis.socket)
-  const go = paused(redis)
+  const { app, token, request, pipeline } = await pipelining()
+  const go = server.pause()
   const closed = once(app.server, 'connection').then(([socket]) => once(socket as Socket, 'close'))
   const { client } = await pipeline(request(...view()), request('POST', '/logout'))
   await expect.poll(() => inFlight(app)).toBe(1)
@@ -190,15 +164,14 @@ test('if the client disconnects, the requests that wait are dropped', async () =
 })
 
 test('a shutdown answers the requests that wait', async () => {
-  const redis = await redisForThisTest()
   const limits = { leaveMs: 1, flushMs: 0 }
   let preClosed: Promise<unknown> | undefined
-  const { app, request, pipeline } = await pipelining(redis.socket, { limits }, (app) => {
+  const { app, request, pipeline } = await pipelining({ limits }, (app) => {
     preClosed = new Promise<void>((resolve) => {
       app.addHook('preClose', async () => resolve())
     })
   })
-  const go = paused(redis)
+  const go = server.pause()
   const { statuses } = await pipeline(request(...view()), request('GET', '/me/views'))
   await expect.poll(() => inFlight(app)).toBe(1)
   const closed = app.close()
@@ -210,7 +183,7 @@ test('a shutdown answers the requests that wait', async () => {
 
 test('a request behind a stream waits for its end', async () => {
   const stream = new PassThrough()
-  const { request, pipeline } = await pipelining(server.socket, {}, (app) => {
+  const { request, pipeline } = await pipelining({}, (app) => {
     app.get('/stream', (_request, reply) => reply.send(stream))
   })
   stream.write('begin ')
@@ -224,7 +197,7 @@ test('a request behind a stream waits for its end', async () => {
 
 test('a request that has waited keeps its own asynchronous context', async () => {
   const contexts = new AsyncLocalStorage<string>()
-  const { request, pipeline } = await pipelining(server.socket, {
+  const { request, pipeline } = await pipelining({
     traceRequests: async (app) => {
       app.addHook('onRequest', ({ url }, _reply, done) => contexts.run(url, done))
     },

@@ -2,11 +2,13 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { accepts } from '@onetrip/stack/ports.ts'
-import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from './api-process.ts'
 import { ask, logIn, metricsOf } from './client.ts'
 import { appForThisTest } from './support.ts'
+
+const server = redisOfThisFile()
 
 /** Sends requests on one keep-alive connection. Returns the status and the `connection` header. */
 function keptConnection(url: string): (path: string) => Promise<[number, string]> {
@@ -20,10 +22,9 @@ function keptConnection(url: string): (path: string) => Promise<[number, string]
 }
 
 test('while Redis does not answer: not ready, one PING for concurrent probes, and alive', async () => {
-  const redis = await redisForThisTest()
-  const app = await appForThisTest(redis.socket, { deadlineMs: 60_000 })
+  const app = await appForThisTest(server.socket, { deadlineMs: 60_000 })
   expect((await app.inject('/readyz')).statusCode).toBe(200)
-  redis.program.signal('SIGSTOP')
+  const resume = server.pause()
   const asking = Promise.all(Array.from({ length: 20 }, () => app.inject('/readyz')))
   expect((await app.inject('/healthz')).json()).toEqual({ status: 'ok' })
   expect((await app.inject('/readyz?exclude=redis')).statusCode).toBe(200)
@@ -33,30 +34,22 @@ test('while Redis does not answer: not ready, one PING for concurrent probes, an
     expect(answer.headers['retry-after']).toBe('1')
   }
   expect(app.store.info?.inFlight).toBe(1)
-  redis.program.signal('SIGCONT')
+  resume()
   await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
 })
 
 test('after stop(), the next response of each connection has connection: close', async () => {
-  const redis = await redisForThisTest()
-  const app = await appForThisTest(redis.socket)
+  const app = await appForThisTest(server.socket)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const connection = keptConnection(url)
-  const ask = () => connection('/items/popular')
-  expect([await ask(), await ask()]).toEqual([
-    [200, 'keep-alive'],
-    [200, 'keep-alive'],
-  ])
+  const get = () => connection('/items/popular')
+  for (let turn = 0; turn < 2; turn++) expect(await get()).toEqual([200, 'keep-alive'])
   app.readiness.stop()
-  expect([await ask(), await ask()]).toEqual([
-    [200, 'close'],
-    [200, 'close'],
-  ])
+  for (let turn = 0; turn < 2; turn++) expect(await get()).toEqual([200, 'close'])
 })
 
 test('closing: the port is closed, but a kept connection can send one more request', async () => {
-  const redis = await redisForThisTest()
-  const app = await appForThisTest(redis.socket, {
+  const app = await appForThisTest(server.socket, {
     deadlineMs: 60_000,
     limits: { leaveMs: 60_000 },
   })
@@ -66,22 +59,21 @@ test('closing: the port is closed, but a kept connection can send one more reque
     [200, 'keep-alive'],
     [200, 'keep-alive'],
   ])
-  redis.program.signal('SIGSTOP')
+  const resume = server.pause()
   const inFlight = busy('/items/popular')
   await expect.poll(() => app.store.info?.inFlight).toBe(1)
   const closed = app.close()
   const port = Number(new URL(url).port)
   await expect.poll(() => accepts({ host: '127.0.0.1', port })).toBe(false)
   expect(await idle('/healthz')).toEqual([200, 'close'])
-  redis.program.signal('SIGCONT')
+  resume()
   expect(await inFlight).toEqual([200, 'keep-alive'])
   expect(await busy('/items/popular')).toEqual([200, 'close'])
   await closed // long before the minute is over, since all connections are closed
 })
 
 test('closing: an idle connection is closed after leaveMs', async () => {
-  const redis = await redisForThisTest()
-  const app = await appForThisTest(redis.socket, { limits: { leaveMs: 10 } })
+  const app = await appForThisTest(server.socket, { limits: { leaveMs: 10 } })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const silent = connect(Number(new URL(url).port), '127.0.0.1').resume()
   onTestFinished(() => void silent.destroy())
@@ -91,9 +83,8 @@ test('closing: an idle connection is closed after leaveMs', async () => {
 })
 
 test('SIGTERM: not ready at once, but requests are served until the port closes', async () => {
-  const redis = await redisForThisTest()
   const { api, url } = await apiProcessForThisTest({
-    REDIS_URL: `unix://${redis.socket}`,
+    REDIS_URL: `unix://${server.socket}`,
     JANITOR_INTERVAL_SECONDS: '0',
     SHUTDOWN_DRAIN_MS: '3000', // long enough for the requests below
     SHUTDOWN_GRACE_MS: '60000',
@@ -101,7 +92,7 @@ test('SIGTERM: not ready at once, but requests are served until the port closes'
   const inFlight = async () =>
     (await metricsOf(url)).find(({ name }) => name === 'onetrip_store_in_flight')?.value
   expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 })
-  redis.program.signal('SIGSTOP')
+  const resume = server.pause()
   const before = logIn(url)
   await expect.poll(inFlight).toBeGreaterThan(0)
 
@@ -111,7 +102,7 @@ test('SIGTERM: not ready at once, but requests are served until the port closes'
   expect(await ask(`${url}/readyz`)).toMatchObject(stopping)
   expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200 })
   const during = logIn(url)
-  redis.program.signal('SIGCONT')
+  resume()
   for (const token of [await before, await during]) {
     expect(token).toMatch(/\./)
     expect(api.lastLines.join('\n')).not.toContain(token)

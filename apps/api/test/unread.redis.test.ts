@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Limits } from '../src/limits.ts'
@@ -10,11 +10,8 @@ import { appForThisTest, listen, login } from './support.ts'
 const server = redisOfThisFile()
 
 /** Starts an API with these limits on a free port. */
-async function listening(
-  limits: Partial<Limits>,
-  socket = server.socket,
-): Promise<{ app: FastifyInstance; port: number }> {
-  const app = await appForThisTest(socket, { limits })
+async function listening(limits: Partial<Limits>) {
+  const app = await appForThisTest(server.socket, { limits })
   return { app, port: await listen(app) }
 }
 
@@ -74,16 +71,15 @@ test('a client that keeps sending and never reads is disconnected', async () => 
 })
 
 test('a client that waits for its response is not disconnected', async () => {
-  const redis = await redisForThisTest()
-  const { app, port } = await listening({ stalledMs: 100 }, redis.socket)
+  const { app, port } = await listening({ stalledMs: 100 })
   const token = await login(app)
-  redis.program.signal('SIGSTOP')
+  const resume = server.pause()
   const waiting = await connectTo(port)
   waiting.write(get('/me/views', `authorization: Bearer ${token}`))
   await expect.poll(() => openConnections(app)).toBe(1)
   await pipelineUnread(port, LARGE, 50)
   await expect.poll(() => openConnections(app)).toBe(1) // the other connection was closed
-  redis.program.signal('SIGCONT')
+  resume()
   expect(await firstOf(waiting)).toMatch(/^HTTP\/1.1 200 /)
 })
 

@@ -1,16 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  clip,
   type Exchange,
   groupsOf,
   layout,
   spread,
   summaryOf,
   textOf,
-  ticks,
   type Wire,
-  withoutTimes,
 } from '../page/scripts/wire-layout.js'
 
 /** Consecutive round trips of 100 µs, with gaps of 100 µs. */
@@ -116,11 +113,6 @@ test('labels do not overlap, stay in order and above the bottom, if they fit', (
   expect(spread([{ y: 50, height: 17 }], 500)).toEqual([50])
 })
 
-test('ticks are round and at least 64 pixels apart', () => {
-  expect(ticks(1_600, 0.3)).toEqual([0, 500, 1_000, 1_500])
-  expect(ticks(10, 0.01)).toEqual([0])
-})
-
 test('a page view as text has every step with its time', () => {
   expect(textOf(naive)).toEqual([
     'after 100 µs: connect, 50 µs',
@@ -133,14 +125,4 @@ test('a page view as text has every step with its time', () => {
   ])
   expect(summaryOf(naive)).toMatch(/^4 round trips \(2 for .*, 1 connection/)
   expect(summaryOf(batch)).toMatch(/^1 round trip, no connections/)
-})
-
-test('only times in commands are replaced', () => {
-  expect(withoutTimes('ZADD viewed:<session> 1795255200.25 item-1795')).toBe(
-    'ZADD viewed:<session> <now> item-1795',
-  )
-})
-
-test('clip cuts to a number of characters', () => {
-  expect(['ZADD', 'ZADD recent:'].map((text) => clip(text, 6))).toEqual(['ZADD', 'ZADD …'])
 })

@@ -104,7 +104,7 @@ const heightOf = (labels) =>
  * @param {number} untilUs
  * @param {number} pixelsPerUs
  */
-export function ticks(untilUs, pixelsPerUs) {
+function ticks(untilUs, pixelsPerUs) {
   const atLeastUs = TICK_DISTANCE / pixelsPerUs
   const power = 10 ** Math.floor(Math.log10(atLeastUs))
   const step = power * ([1, 2, 5, 10].find((one) => one * power >= atLeastUs) ?? 10)

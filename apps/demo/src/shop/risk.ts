@@ -76,7 +76,7 @@ function addLogins(changes: ReadonlyMap<string, Logins>): Operation<void> {
 }
 
 /** Why a login is unusual compared with earlier ones; empty if it is not. */
-export function loginReasons(
+function loginReasons(
   { logins, lastLoginAt, network }: Omit<Features, 'reasons'>,
   login: { network: string; now: number },
 ): RiskReason[] {

@@ -3,7 +3,6 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
 import { shopKeys } from '../../src/shop/keys.ts'
-import { loginReasons } from '../../src/shop/risk.ts'
 import { bearer, demoForThisTest, login } from '../support.ts'
 
 const server = redisOfThisFile()
@@ -36,17 +35,6 @@ test.each(['naive', 'pipeline', 'batch'] as const)(
     expect(await server.redis.ttl(shopKeys.risk('ada'))).toBeGreaterThan(7_000_000)
   },
 )
-
-test.each([
-  [{ logins: 0, lastLoginAt: null, network: null }, ['first login']],
-  [{ logins: 1, lastLoginAt: 1e12, network: 'a' }, []],
-  [
-    { logins: 1, lastLoginAt: 1e12 - 31 * 86_400_000, network: 'b' },
-    ['new network', 'long absence'],
-  ],
-])('%j from network a: %j', (features, reasons) => {
-  expect(loginReasons(features, { network: 'a', now: 1e12 })).toEqual(reasons)
-})
 
 test('the reasons of the last login remain; using the session adds none', async () => {
   const app = await demoForThisTest(server.socket)

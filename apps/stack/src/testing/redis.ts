@@ -82,6 +82,14 @@ export function redisOfThisFile() {
     get socket(): string {
       return server.socket
     },
+    /** Stops the process, so that Redis does not answer. Returns a function that continues it. */
+    pause(): () => void {
+      const { program } = server
+      const resume = () => program.signal('SIGCONT')
+      onTestFinished(resume)
+      program.signal('SIGSTOP')
+      return resume
+    },
   }
 }
 
