@@ -1,14 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseRedisUrl, type SessionStoreOptions } from '@onetrip/session-store'
-import { clusterSender } from '@onetrip/session-store/cluster'
+import { parseRedisUrl } from '@onetrip/session-store'
 import type { RedisOptions as IoredisOptions } from 'ioredis'
 import { messageOf, Problem } from './problem.ts'
 
 export const transports = ['tcp', 'unix'] as const
 export type Transport = (typeof transports)[number]
-
-type StoreLocation = Pick<SessionStoreOptions, 'url' | 'sender'>
 
 /** Options of ioredis. Its type for replies depends on the omitted option. */
 export type RedisOptions = Omit<IoredisOptions, 'replyMapping'>
@@ -90,41 +87,21 @@ export async function redisOfEnvironment(env = process.env): Promise<string | un
   return url && file ? await withPasswordIn(file, url) : url || undefined
 }
 
-/** The address of Redis: the URL of a server, or some nodes of a cluster (`host:port`). */
-export type RedisTarget = { readonly url: string } | ClusterTarget
-
-export interface ClusterTarget {
-  readonly cluster: readonly string[]
-  /** The user and the file with the password. Default: no user, no password. */
-  readonly username?: string | undefined
-  readonly passwordFile?: string | undefined
+/** The nodes and credentials in a URL of `clusterUrl`; undefined for any other URL. */
+export function clusterOf(url: string) {
+  const [, username, password = '', nodes] = CLUSTER_URL.exec(url) ?? []
+  return nodes === undefined
+    ? undefined
+    : { nodes: nodes.split(','), username, password: decodeURIComponent(password) || undefined }
 }
 
-/** Converts a target to environment variables for an API or the demo service. A URL contains its password. */
-export function settingsOfTarget(target: RedisTarget): NodeJS.ProcessEnv {
-  if ('url' in target) return { REDIS_URL: target.url, REDIS_PASSWORD_FILE: '' }
-  const { cluster, username, passwordFile = '' } = target
-  const user = username === undefined ? '' : `${username}@`
-  return {
-    REDIS_URL: `redis+cluster://${user}${cluster.join(',')}`,
-    REDIS_PASSWORD_FILE: passwordFile,
-  }
-}
+const CLUSTER_URL = /^redis\+cluster:\/\/(?:(.*):(.*)@)?(.*)$/
 
-/** Converts a target to options of the store. @throws Problem if the password cannot be read. */
-export async function locationOf(target: RedisTarget): Promise<StoreLocation> {
-  if ('url' in target) return target
-  const { cluster: nodes, username, passwordFile } = target
-  const password = passwordFile && (await passwordIn(passwordFile))
-  return { sender: clusterSender({ nodes, username, password }) }
-}
-
-/** Reads the target from variables of `settingsOfTarget`. */
-export function targetOfSettings(env: NodeJS.ProcessEnv): RedisTarget {
-  const { REDIS_URL: url = '', REDIS_PASSWORD_FILE: passwordFile } = env
-  const [, username, nodes] = /^redis\+cluster:\/\/(?:(.*)@)?(.*)$/.exec(url) ?? []
-  if (nodes === undefined) return { url }
-  return { cluster: nodes.split(','), username, passwordFile: passwordFile || undefined }
+/** The URL of a cluster with some of its nodes (`host:port`); with `secrets`, for the user `api`. */
+export async function clusterUrl(nodes: readonly string[], secrets?: string): Promise<string> {
+  const { username, password } = secrets ? await credentialsOf('api', secrets) : {}
+  const user = password ? `${username}:${encodeURIComponent(password)}@` : ''
+  return `redis+cluster://${user}${nodes.join(',')}`
 }
 
 async function withPasswordIn(file: string, url: string): Promise<string> {

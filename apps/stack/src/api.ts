@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
-import { type RedisTarget, settingsOfTarget } from './address.ts'
 import { Problem } from './problem.ts'
 import { type Program, startProgram } from './program.ts'
 import { until } from './until.ts'
@@ -36,7 +35,8 @@ export interface OwnApiOptions {
 }
 
 export interface ApiOptions extends CommonApiOptions, OwnApiOptions {
-  redis: RedisTarget
+  /** URL of Redis with its password, as for `REDIS_URL`. */
+  redis: string
   onLine?: (line: string) => void
 }
 
@@ -84,7 +84,8 @@ export async function startApi(options: ApiOptions): Promise<Program> {
       HOST: host,
       PORT: String(port),
       ...(program === undefined && { STRATEGY: variant }),
-      ...settingsOfTarget(options.redis),
+      REDIS_URL: options.redis,
+      REDIS_PASSWORD_FILE: '',
       SESSION_SECRETS: options.sessionSecret,
       SESSION_SECRETS_FILE: '',
     },

@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import { type RedisTarget, settingsOfTarget } from './address.ts'
 import { type Program, startProgram } from './program.ts'
 
 const demoProgram = fileURLToPath(new URL('../../demo/src/service/main.ts', import.meta.url))
@@ -9,8 +8,8 @@ const READY = /^The demo service listens/
 export interface DemoProcessOptions {
   /** Path of the Unix socket to listen on. */
   socket: string
-  /** The same target and user as for the APIs. */
-  redis: RedisTarget
+  /** The same URL as for the APIs. */
+  redis: string
   /** URLs of Redis, or of each node of a cluster, with a user that may run INFO. */
   monitorUrls: readonly string[]
   /** Cancels the start. */
@@ -32,7 +31,7 @@ export async function startDemo(options: DemoProcessOptions): Promise<Program> {
     // Passwords are passed in the environment, because other users can read arguments.
     env: {
       ...process.env,
-      ...settingsOfTarget(redis),
+      REDIS_URL: redis,
       DEMO_SOCKET: socket,
       MONITOR_URLS: monitorUrls.join(' '),
     },

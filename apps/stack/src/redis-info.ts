@@ -1,4 +1,4 @@
-import { type CommandStats, commandStats, parseInfo } from '@onetrip/session-store'
+import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { hideCredentials, redisAddress } from './address.ts'
 import { messageOf, Problem } from './problem.ts'
@@ -29,14 +29,8 @@ export function factsOf(info: Info): RedisFacts {
 
 /** Counters since the start of the server, without the monitor's own commands. */
 export interface RedisReading {
-  /** CPU time of the whole process, user and kernel, in seconds. */
+  /** CPU time of the whole process, in seconds. */
   cpuSeconds: number
-  /** User part of `cpuSeconds`. */
-  userCpuSeconds: number
-  /** Kernel part of `cpuSeconds`. */
-  kernelCpuSeconds: number
-  /** The main thread's part of `cpuSeconds`; null if Redis does not report it. */
-  mainThreadCpuSeconds: number | null
   connections: number
   commands: number
   /** Reads from sockets; fewer than `commands` if several commands arrive at once. */
@@ -45,8 +39,6 @@ export interface RedisReading {
   netInputBytes: number
   /** Bytes that Redis sent, including those to the monitor. */
   netOutputBytes: number
-  /** By command, without the monitor's INFO. */
-  commandStats: ReadonlyMap<string, CommandStats>
 }
 
 /**
@@ -57,22 +49,13 @@ export interface RedisReading {
  */
 export function readingOf(info: Info, answered: number): RedisReading {
   const number = (name: string) => Number(info.get(name) ?? Number.NaN)
-  const main = number('used_cpu_user_main_thread') + number('used_cpu_sys_main_thread')
-  const stats = commandStats(info)
-  const { calls = 0, micros = 0 } = stats.get('info') ?? {}
-  const others = Math.max(0, calls - answered)
-  if (calls > 0) stats.set('info', { calls: others, micros: (micros / calls) * others })
   return {
     cpuSeconds: number('used_cpu_user') + number('used_cpu_sys'),
-    userCpuSeconds: number('used_cpu_user'),
-    kernelCpuSeconds: number('used_cpu_sys'),
-    mainThreadCpuSeconds: Number.isNaN(main) ? null : main,
     connections: number('total_connections_received'),
     commands: number('total_commands_processed') - answered,
     reads: number('total_reads_processed') - answered - 1,
     netInputBytes: number('total_net_input_bytes'),
     netOutputBytes: number('total_net_output_bytes'),
-    commandStats: stats,
   }
 }
 
@@ -161,22 +144,4 @@ export async function redisFacts(url: string): Promise<RedisFacts> {
   const monitor = await RedisMonitor.connect(url)
   const facts = monitor.facts()
   return await facts.finally(() => monitor.close())
-}
-
-type AllCommands = ReadonlyMap<string, CommandStats>
-
-/** The commands called between two readings, without the `own` calls of the reader. */
-export function commandsBetween(
-  before: AllCommands,
-  after: AllCommands,
-  own: ReadonlyMap<string, number> = new Map(),
-): Map<string, CommandStats> {
-  const changes = [...after].map(([name, now]) => {
-    const then = before.get(name) ?? { calls: 0, micros: 0 }
-    const calls = now.calls - then.calls
-    const others = Math.max(0, calls - (own.get(name) ?? 0))
-    const micros = calls > 0 ? ((now.micros - then.micros) * others) / calls : 0
-    return [name, { calls: others, micros }] as const
-  })
-  return new Map(changes.filter(([, { calls }]) => calls > 0))
 }

@@ -1,8 +1,12 @@
-import type { CommandStats } from '@onetrip/session-store'
 import { RedisMonitor, type RedisReading } from './redis-info.ts'
 
+/** The counters that `usageDuring` compares. */
+export type UsedResources = Pick<RedisReading, 'cpuSeconds' | 'connections' | 'commands'>
+
 /** Reads the counters of one Redis, or of a whole cluster. */
-export type Monitor = Pick<RedisMonitor, 'read' | 'lost' | 'close'>
+export interface Monitor extends Pick<RedisMonitor, 'lost' | 'close'> {
+  read(): Promise<UsedResources>
+}
 
 /**
  * Monitors a single Redis, or the reachable nodes of a cluster. For a cluster, CPU time is that of all nodes; other
@@ -41,29 +45,13 @@ export async function monitorAll(
   }
 }
 
-function togetherOf(all: readonly RedisReading[], isPrimary: readonly boolean[]): RedisReading {
+function togetherOf(all: readonly RedisReading[], isPrimary: readonly boolean[]): UsedResources {
   const primaries = all.filter((_, index) => isPrimary[index])
-  const sum = (readings: readonly RedisReading[], name: keyof RedisReading) =>
-    readings.reduce((total, reading) => total + Number(reading[name]), 0)
+  const sum = (readings: readonly RedisReading[], name: keyof UsedResources) =>
+    readings.reduce((total, reading) => total + reading[name], 0)
   return {
     cpuSeconds: sum(all, 'cpuSeconds'),
-    userCpuSeconds: sum(all, 'userCpuSeconds'),
-    kernelCpuSeconds: sum(all, 'kernelCpuSeconds'),
-    mainThreadCpuSeconds: sum(all, 'mainThreadCpuSeconds'),
     connections: sum(primaries, 'connections'),
     commands: sum(primaries, 'commands'),
-    reads: sum(primaries, 'reads'),
-    netInputBytes: sum(primaries, 'netInputBytes'),
-    netOutputBytes: sum(primaries, 'netOutputBytes'),
-    commandStats: statsTogether(primaries),
   }
-}
-
-function statsTogether(readings: readonly RedisReading[]): Map<string, CommandStats> {
-  const stats = new Map<string, CommandStats>()
-  for (const [name, { calls, micros }] of readings.flatMap((one) => [...one.commandStats])) {
-    const before = stats.get(name) ?? { calls: 0, micros: 0 }
-    stats.set(name, { calls: before.calls + calls, micros: before.micros + micros })
-  }
-  return stats
 }

@@ -1,6 +1,5 @@
 import {
-  passwordFileOf,
-  type RedisTarget,
+  clusterUrl,
   type RedisUser,
   redisAddress,
   type Transport,
@@ -83,8 +82,8 @@ const REDIS_GRACE_MS = 20_000
 
 /** The Redis of a stack. `stop` stops only what the stack started. */
 export interface UsedRedis {
-  /** Address and credentials for the APIs. */
-  target: RedisTarget
+  /** URL with the credentials of the APIs. */
+  url: string
   record: RunningRedis
   stop(): Promise<void>
 }
@@ -116,7 +115,7 @@ export async function useRedis(
 function foreignRedis({ url }: ForeignRedis): UsedRedis {
   const { transport } = redisAddress(url)
   const record = { url, transport, build: 'foreign', pid: null, socket: null }
-  return { target: { url }, record, stop: async () => {} }
+  return { url, record, stop: async () => {} }
 }
 
 /** The build and the folder of secrets. Without secrets for an installed server: it may be too old for our users. */
@@ -145,7 +144,7 @@ async function ownRedis(
       secrets ? await withPasswordOf(user, bare, secrets) : bare
     const record = { url: await urlFor('operator'), transport, build }
     return {
-      target: { url: await urlFor('api') },
+      url: await urlFor('api'),
       record: { ...record, pid: program.pid, socket: path },
       stop,
     }
@@ -173,14 +172,14 @@ async function ownCluster(
   const { nodes, primaries } = cluster
   const stop = () => cluster.stop(REDIS_GRACE_MS)
   try {
-    const urls = nodes.map(({ address }) => `redis://${address}`)
+    const addresses = nodes.map(({ address }) => address)
+    const urls = addresses.map((address) => `redis://${address}`)
     const monitored = secrets
       ? await Promise.all(urls.map((url) => withPasswordOf('operator', url, secrets)))
       : urls
-    const user = secrets && { username: 'api', passwordFile: passwordFileOf('api', secrets) }
     void watchLosses(nodes, { say: (line) => onLoss?.(line), stopping }).then(lose)
     return {
-      target: { cluster: nodes.map(({ address }) => address), ...user },
+      url: await clusterUrl(addresses, secrets),
       record: {
         url: monitored[0] ?? '',
         transport: 'tcp',

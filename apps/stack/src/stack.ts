@@ -64,12 +64,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
   try {
     redis = await useRedis(wanted, options, { watch, lose, stopping: () => stopping !== undefined })
-    const { target, record } = redis
+    const { url, record } = redis
     if (wantedDemo) {
       demoSocket = await socketIn(wantedDemo.run, 'demo.sock')
       demo = await startDemo({
         socket: demoSocket.path,
-        redis: target,
+        redis: url,
         signal,
         monitorUrls: (record.nodes ?? [record]).map(({ url }) => url),
         onLine: (line) => onApiLine?.('demo', line),
@@ -82,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       wantedApis.map(async (own) => {
         const { variant, port } = own
         const onLine = (line: string) => onApiLine?.(variant, line)
-        const api = await startApi({ ...common, ...own, env, redis: target, onLine })
+        const api = await startApi({ ...common, ...own, env, redis: url, onLine })
         apis.push(api)
         watch(api)
         return { variant, url: apiUrl(host, port), pid: api.pid }

@@ -1,6 +1,5 @@
 import { type CommandStats, commandStats } from '@onetrip/session-store'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { commandsBetween } from '@onetrip/stack/redis-info.ts'
 import type { Census } from './census.ts'
 
 type Info = ReadonlyMap<string, string>
@@ -51,6 +50,19 @@ const LARGE_READ = 8_192
 
 const number = (info: Info, field: string) => Number(info.get(field) ?? 0)
 
+/** The commands called between two replies to INFO, without the `own` calls of the doctor. */
+function commandsBetween(before: Info, after: Info, own: ReadonlyMap<string, number>) {
+  const earlier = commandStats(before)
+  const changes = [...commandStats(after)].map(([name, now]) => {
+    const then = earlier.get(name) ?? { calls: 0, micros: 0 }
+    const calls = now.calls - then.calls
+    const others = Math.max(0, calls - (own.get(name) ?? 0))
+    const micros = calls > 0 ? ((now.micros - then.micros) * others) / calls : 0
+    return [name, { calls: others, micros }] as const
+  })
+  return new Map(changes.filter(([, { calls }]) => calls > 0))
+}
+
 /**
  * Computes the figures from two replies to INFO.
  *
@@ -67,7 +79,7 @@ export function figuresOf(
   }: { seconds: number; own: ReadonlyMap<string, number>; census: Census | null },
 ): Figures {
   const grown = (field: string) => number(after, field) - number(before, field)
-  const stats = commandsBetween(commandStats(before), commandStats(after), own)
+  const stats = commandsBetween(before, after, own)
   const isReset = [grown('total_commands_processed'), grown('total_connections_received')].some(
     (n) => n < 0,
   )

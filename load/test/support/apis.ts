@@ -105,7 +105,7 @@ async function start(variant: Variant, redisUrl: string): Promise<Api> {
     ...variantProgram(variant),
     host: '127.0.0.1',
     port,
-    redis: { url: redisUrl },
+    redis: redisUrl,
     sessionSecret,
   })
   const ask = async (method: string, path: string, token: string, body?: object) => {

@@ -1,4 +1,4 @@
-import { type RedisTarget, redisAddress } from '@onetrip/stack/address.ts'
+import { clusterOf, redisAddress } from '@onetrip/stack/address.ts'
 import { apiUrl, startApi } from '@onetrip/stack/api.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { isAlive } from '@onetrip/stack/processes.ts'
@@ -20,7 +20,7 @@ interface Link {
 }
 
 export interface LanesOptions {
-  redis: RedisTarget
+  redis: string
   sessionSecret: string
   /**
    * Opens a link to Redis at `to` (`host:port` or a path). If it returns undefined, the API connects to Redis
@@ -96,8 +96,7 @@ export class Lanes {
     const ports = await freePorts(2)
     const start = async (lane: 0 | 1): Promise<Lane> => {
       const { redis, sessionSecret, openLink } = this.#options
-      const link =
-        'url' in redis ? await openLink(addressOf(redis.url), distanceMs, lane) : undefined
+      const link = clusterOf(redis) ? undefined : await openLink(addressOf(redis), distanceMs, lane)
       if (link) undo.defer(async () => void (await link.close()))
       signal.throwIfAborted()
       const [strategy, port] = [lanes[lane], ports[lane] ?? 0]
@@ -105,7 +104,7 @@ export class Lanes {
         variant: strategy,
         host: HOST,
         port,
-        redis: link && 'url' in redis ? { url: through(link, redis.url) } : redis,
+        redis: link ? through(link, redis) : redis,
         sessionSecret,
         env: settings,
         signal,

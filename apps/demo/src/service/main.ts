@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { targetOfSettings } from '@onetrip/stack/address.ts'
 import { listenForInterrupts } from '@onetrip/stack/interrupt.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { describeError } from '@onetrip/stack/problem.ts'
@@ -11,10 +10,14 @@ import { openDemoService } from './service.ts'
 const { signal, interrupt } = listenForInterrupts(() => {}, 1)
 surviveClosedOutput(() => interrupt('the output was closed'))
 try {
-  const { DEMO_SOCKET: socket = '', MONITOR_URLS: monitorUrls = '' } = process.env
+  const {
+    DEMO_SOCKET: socket = '',
+    REDIS_URL: redis = '',
+    MONITOR_URLS: monitorUrls = '',
+  } = process.env
   const service = await openDemoService({
     socket,
-    redis: targetOfSettings(process.env),
+    redis,
     monitorUrls: monitorUrls.split(' '),
     sessionSecret: newSecret(),
   })

@@ -1,5 +1,4 @@
 import { strategyNames } from '@onetrip/session-store'
-import type { RedisTarget } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { monitorAll } from '@onetrip/stack/redis-monitors.ts'
@@ -31,8 +30,8 @@ const REPLY_TIMEOUT_MS = 3_000
 const MAX_RACE_MS = 180_000
 
 export interface RaceOptions {
-  /** The same target and user as for the APIs. */
-  redis: RedisTarget
+  /** The same URL as for the APIs. */
+  redis: string
   /** URLs of Redis, or of each node of a cluster, with a user that may run INFO. */
   monitorUrls: readonly string[]
   /** Signs the tokens of the race's sessions. */

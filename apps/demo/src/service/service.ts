@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { isLocal, type RedisTarget, redisAddress } from '@onetrip/stack/address.ts'
+import { clusterOf, isLocal, redisAddress } from '@onetrip/stack/address.ts'
 import { messageOf } from '@onetrip/stack/problem.ts'
 import type { RaceInput, RaceLimits } from '../events.ts'
 import { RaceFeed } from './feed.ts'
@@ -28,7 +28,7 @@ const MAX_WAITING = 5
  */
 export async function openDemoService(serviceOptions: DemoServiceOptions) {
   const { socket, limits: given = raceLimits, ...options } = serviceOptions
-  const onCluster = 'cluster' in options.redis
+  const onCluster = clusterOf(options.redis) !== undefined
   const limits = { ...given, ...(onCluster && clusterRace) }
   const feed = new RaceFeed()
   const track = new RaceTrack(options, feed)
@@ -118,8 +118,8 @@ const NO_WIRE =
   'The wire is not available on a cluster: clients connect to the nodes directly, not through the relay that records traffic.'
 
 /** Why there is no race: the relay and the load generator work only on this machine and without TLS. */
-function whyNoRace(redis: RedisTarget): string | undefined {
-  const urls = 'url' in redis ? [redis.url] : redis.cluster.map((address) => `redis://${address}`)
+function whyNoRace(redis: string): string | undefined {
+  const urls = clusterOf(redis)?.nodes.map((address) => `redis://${address}`) ?? [redis]
   if (urls.some((url) => redisAddress(url).options.tls)) {
     return 'Redis uses TLS, which the race does not support.'
   }

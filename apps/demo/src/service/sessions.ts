@@ -4,8 +4,8 @@ import {
   type Keys,
   type SessionStore,
 } from '@onetrip/session-store'
-import { partitionedKeys } from '@onetrip/session-store/cluster'
-import { locationOf, type RedisTarget } from '@onetrip/stack/address.ts'
+import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
+import { clusterOf } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 
 /** Few, so that GET /items/popular, which lists 100 items, still shows the shop's own items. */
@@ -21,14 +21,15 @@ export const raceItems = { items: ITEMS, itemPrefix: 'race-item-' }
  * @throws Problem if Redis does not answer; errors of `work`.
  */
 export async function withSessions<Result>(
-  { redis, secret, count }: { redis: RedisTarget; secret: string; count: number },
+  { redis, secret, count }: { redis: string; secret: string; count: number },
   work: (tokens: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   // The same key layout as in the APIs.
   const partitions = Number(process.env.REDIS_PARTITIONS || 64)
-  const keys = 'url' in redis ? articleKeys : partitionedKeys(partitions)
+  const cluster = clusterOf(redis)
+  const keys = cluster ? partitionedKeys(partitions) : articleKeys
   const store = createSessionStore({
-    ...(await locationOf(redis)),
+    ...(cluster ? { sender: clusterSender(cluster) } : { url: redis }),
     keys,
     tokens: { secrets: [secret] },
     janitor: 'elsewhere',

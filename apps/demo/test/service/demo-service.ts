@@ -26,7 +26,7 @@ export async function demoOn(
   const service = await openDemoService({
     socket,
     limits: { ...limits, rounds },
-    redis: { url: redisUrl },
+    redis: redisUrl,
     monitorUrls: [redisUrl],
     sessionSecret: newSecret(),
   })

@@ -1,8 +1,7 @@
-import type { CommandStats } from '@onetrip/session-store'
 import { request } from 'undici'
 import { type Metric, parseMetrics } from '../metrics.ts'
 import { messageOf, Problem } from '../problem.ts'
-import { commandsBetween, type RedisMonitor } from '../redis-info.ts'
+import type { Monitor } from '../redis-monitors.ts'
 import { until } from '../until.ts'
 
 async function fetchMetrics(url: string): Promise<Metric[]> {
@@ -52,7 +51,7 @@ export async function infoOf(url: string): Promise<ApiInfo> {
 interface Watched {
   /** URL of the API. */
   url: string
-  monitor: Pick<RedisMonitor, 'read'>
+  monitor: Pick<Monitor, 'read'>
   signal: AbortSignal
 }
 
@@ -68,16 +67,6 @@ export interface Usage {
   roundTrips: number
   apiCpuSeconds: number
   redisCpuSeconds: number
-  /** User part of `redisCpuSeconds`. */
-  redisUserSeconds: number
-  /** Kernel part of `redisCpuSeconds`. */
-  redisKernelSeconds: number
-  /** Bytes that Redis received. */
-  redisBytesIn: number
-  /** Bytes that Redis sent. */
-  redisBytesOut: number
-  /** Executed commands, by name. */
-  commandStats: ReadonlyMap<string, CommandStats>
 }
 
 /**
@@ -108,11 +97,6 @@ export async function usageDuring<Result>(
     roundTrips: api.roundTrips - apiBefore.roundTrips,
     apiCpuSeconds: api.cpuSeconds - apiBefore.cpuSeconds,
     redisCpuSeconds: redis.cpuSeconds - redisBefore.cpuSeconds,
-    redisUserSeconds: redis.userCpuSeconds - redisBefore.userCpuSeconds,
-    redisKernelSeconds: redis.kernelCpuSeconds - redisBefore.kernelCpuSeconds,
-    redisBytesIn: redis.netInputBytes - redisBefore.netInputBytes,
-    redisBytesOut: redis.netOutputBytes - redisBefore.netOutputBytes,
-    commandStats: commandsBetween(redisBefore.commandStats, redis.commandStats),
   }
   return { result, usage }
 }

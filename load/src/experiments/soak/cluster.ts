@@ -48,7 +48,7 @@ export async function startSoakCluster(scope: SoakScope): Promise<SoakRedis> {
   /** Returns the nodes in turn. */
   const next = () => nodes[turn++ % nodes.length] as ClusterNode
   return {
-    target: { cluster: nodes.map(({ address }) => address) },
+    url: `redis+cluster://${nodes.map(({ address }) => address).join(',')}`,
     keys,
     client,
     facts: await redisFacts(`redis://${nodes[0]?.address}`),

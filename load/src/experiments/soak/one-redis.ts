@@ -32,7 +32,7 @@ export async function startOneRedis(scope: SoakScope): Promise<SoakRedis> {
   client.on('error', () => {}) // faults cause errors
   defer(() => client.disconnect())
   return {
-    target: { url: `redis://${relay.address}` },
+    url: `redis://${relay.address}`,
     keys: articleKeys,
     client,
     facts: await redisFacts(unixUrl(socket.path)),

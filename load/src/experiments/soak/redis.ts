@@ -1,5 +1,4 @@
 import type { Keys } from '@onetrip/session-store'
-import type { RedisTarget } from '@onetrip/stack/address.ts'
 import type { AuditedRedis } from '@onetrip/stack/audit/audit.ts'
 import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
@@ -13,8 +12,8 @@ export interface Fault {
 
 /** The Redis server or cluster of a soak. */
 export interface SoakRedis {
-  /** For the API. */
-  readonly target: RedisTarget
+  /** URL for the API. */
+  readonly url: string
   readonly keys: Keys
   /** For the audit. Commands wait while Redis is down. */
   readonly client: AuditedRedis

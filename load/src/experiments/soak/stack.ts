@@ -48,7 +48,7 @@ export async function startSoakStack(
     application: 'demo', // the traffic also counts viewers
     host: HOST,
     port,
-    redis: redis.target,
+    redis: redis.url,
     sessionSecret: newSecret(),
     env: {
       WORKERS: '2',
