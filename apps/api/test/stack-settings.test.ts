@@ -1,33 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { redisOfEnvironment } from '@onetrip/stack/address.ts'
-import { apiSettings } from '@onetrip/stack/api.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import { loadConfig } from '../src/config.ts'
-import { processCount } from '../src/workers/supervise.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
 afterEach(() => void vi.unstubAllEnvs())
-
-test.each([{ WORKERS: 'auto', REDIS_POOL_SIZE: '2' }, { WORKERS: '3' }, {}])(
-  'the stack and the API read the same from %j',
-  (env) => {
-    const config = loadConfig({ SESSION_SECRETS, ...env })
-    const poolSize = config.REDIS_POOL_SIZE
-    expect(apiSettings(env)).toEqual({ workers: processCount(config.WORKERS), poolSize })
-  },
-)
-
-test.each([{ WORKERS: 'two' }, { WORKERS: '0' }, { REDIS_POOL_SIZE: '1.5' }])(
-  'the stack and the API reject %j',
-  (env) => {
-    for (const read of [apiSettings, () => loadConfig({ SESSION_SECRETS, ...env })]) {
-      expect(() => read(env)).toThrow(Object.keys(env)[0])
-    }
-  },
-)
 
 test('the stack and the API read the same Redis address and password file', async () => {
   const file = join(await temporaryFolder(), 'redis-password')

@@ -57,7 +57,7 @@ export function requireOwnHost(url: string, owned: boolean): void {
 export type RedisUser = 'api' | 'operator' | 'cluster'
 
 /** The file with the password of a user in a folder of secrets. */
-export const passwordFileOf = (user: RedisUser, secrets: string): string =>
+const passwordFileOf = (user: RedisUser, secrets: string): string =>
   join(secrets, user, 'redis-password')
 
 /** A user, and the password from a folder of secrets. @throws Problem if the password cannot be read. */

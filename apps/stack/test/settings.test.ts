@@ -81,13 +81,11 @@ test('--cluster starts a cluster with a separate data folder', async () => {
   })
 })
 
-test('what contradicts --cluster is rejected', async () => {
-  const env = { REDIS_URL: 'redis://127.0.0.1:6379' }
-  await expect(start(['--cluster'], env)).rejects.toThrow('--cluster has no effect: REDIS_URL')
-  await expect(start(['--cluster', '--redis-port=65525'])).rejects.toThrow('65524')
-  await expect(start(['--cluster', '--transport=unix'])).rejects.toThrow('--transport')
-  vi.stubEnv('TRANSPORT', 'unix')
-  await expect(start(['--cluster'])).rejects.toThrow('TRANSPORT is "unix"')
+test.for([
+  [{ REDIS_URL: 'redis://127.0.0.1:6379' }, [], '--cluster has no effect: REDIS_URL (redis://'],
+  [{}, ['--transport=unix'], "'--cluster' cannot be used with option '--transport"],
+] as const)('with %j and %j, --cluster is rejected', async ([env, args, message]) => {
+  await expect(start(['--cluster', ...args], env)).rejects.toThrow(message)
 })
 
 test('an installed Redis has a separate data folder', async () => {

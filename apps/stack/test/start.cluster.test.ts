@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { send } from '../src/audit/client.ts'
-import { logIn } from '../src/audit/views.ts'
+
 import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { runStart } from '../src/testing/programs.ts'
+import { logIn } from '../src/testing/viewing.ts'
 import {
   clusterPorts,
   clusterStarted,
@@ -62,7 +63,6 @@ describe('npm start -- --cluster', () => {
     await expect
       .poll(output)
       .toContain(`The Redis node 127.0.0.1:${first} exited unexpectedly (SIGKILL).`)
-    await expect.poll(output).toContain(`Its replica 127.0.0.1:${first + 3} takes over.`)
     await expect.poll(output).toContain(`127.0.0.1:${first + 3} has taken over.`)
     for (const api of stack.record.apis) {
       for (const { token } of viewers) {

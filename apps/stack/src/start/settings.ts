@@ -7,14 +7,14 @@ import {
   type Transport,
   transports,
 } from '../address.ts'
-import { portsFrom } from '../cluster.ts'
 import { port } from '../parsers.ts'
 import { places } from '../places.ts'
 import { Problem } from '../problem.ts'
 import { type RedisBuild, redisBuild, redisBuilds } from '../redis.ts'
 import type { ForeignRedis, OwnCluster, OwnRedis } from '../stack-redis.ts'
 
-const MAX_PORT = 65_535
+/** Options that have no effect with REDIS_URL. */
+const ownRedisOptions = ['redisBuild', 'redisPort', 'transport', 'cluster']
 
 interface Flags {
   /** Port of the pooled API. */
@@ -70,7 +70,12 @@ export function startCommand(): Command {
     )
     .addOption(build.env('REDIS_BUILD').default('patched'))
     .addOption(transport.env('TRANSPORT').default('tcp'))
-    .option('--cluster', 'start three primaries and three replicas instead of one Redis')
+    .addOption(
+      new Option(
+        '--cluster',
+        'start three primaries and three replicas instead of one Redis, over TCP',
+      ).conflicts('transport'),
+    )
     .option('--no-race', 'no race on the demo page (env: RACE=off)')
     .allowExcessArguments(false)
     .addHelpText(
@@ -111,41 +116,24 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set. Unset one of them.')
   }
-  const refuse = (flags: Record<string, string>, because: string) => {
-    for (const [name, flag] of Object.entries(flags)) {
-      if (command.getOptionValueSource(name) !== 'cli') continue
-      throw new Problem(`${flag} has no effect: ${because}. Remove one of them.`)
-    }
+  const own = url ? ownRedisOptions : installed ? ['redisBuild'] : []
+  const unused = command.options.find(
+    (option) =>
+      own.includes(option.attributeName()) &&
+      command.getOptionValueSource(option.attributeName()) === 'cli',
+  )
+  if (unused) {
+    const because = url
+      ? `REDIS_URL (${hideCredentials(url)}) selects a running Redis`
+      : `REDIS_SERVER (${installed}) selects an installed server`
+    throw new Problem(`${unused.long} has no effect: ${because}. Remove one of them.`)
   }
-  const aboutBuild = { redisBuild: '--redis-build' }
-  if (url) {
-    redisAddress(url)
-    const aboutOwn = {
-      ...aboutBuild,
-      redisPort: '--redis-port',
-      transport: '--transport',
-      cluster: '--cluster',
-    }
-    refuse(aboutOwn, `REDIS_URL (${hideCredentials(url)}) selects a running Redis`)
-  }
-  if (cluster) {
-    refuse({ transport: '--transport' }, 'a cluster uses TCP')
-    if (transport !== 'tcp') {
-      throw new Problem(`TRANSPORT is "${transport}", but a cluster uses TCP. Unset TRANSPORT.`)
-    }
-    const last = portsFrom(redisPort).at(-1) ?? 0
-    if (last > MAX_PORT) {
-      throw new Problem(
-        `--redis-port or REDIS_PORT is ${redisPort}, but may be at most ${MAX_PORT - 11}: a cluster needs 12 ports from there on.`,
-      )
-    }
-  }
-  if (installed) refuse(aboutBuild, `REDIS_SERVER (${installed}) selects an installed server`)
+  if (url) redisAddress(url)
   const { run, data, secrets } = places(env)
   // A separate folder, because another version may not be able to read the data of our builds.
   const program = installed ? 'installed' : redisBuild
   const directory = join(data, cluster ? `cluster-${program}` : program)
-  const own = { build: redisBuild, port: redisPort, secrets, directory }
+  const common = { build: redisBuild, port: redisPort, secrets, directory }
   return {
     host,
     port,
@@ -155,7 +143,7 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
     redis: url
       ? { kind: 'foreign', url }
       : cluster
-        ? { kind: 'cluster', ...own }
-        : { kind: 'own', transport, run, ...own },
+        ? { kind: 'cluster', ...common }
+        : { kind: 'own', transport, run, ...common },
   }
 }
