@@ -32,6 +32,13 @@ const finite = (value: number) => (Number.isFinite(value) ? value : undefined)
 const is = (field: string, word: string) => (info: RedisInfo) =>
   info.has(field) ? Number(info.get(field) === word) : undefined
 
+/** A value of a metric, by command or database. */
+interface Row {
+  cmd?: string
+  db?: string
+  value: number
+}
+
 const gauge = (name: string, help: string, value: Field['value']): Field => {
   return { name, help, value, kind: Gauge }
 }
@@ -110,67 +117,52 @@ export function redisMetrics(
   registry: Registry,
   nodes: () => ReadonlyMap<string, { readonly info: RedisInfo | undefined }>,
 ): void {
-  const registers = [registry]
-  /** All processes read the same Redis, so merging takes the maximum. */
-  const aggregator = 'max'
+  const add = (
+    Kind: Field['kind'],
+    name: string,
+    help: string,
+    rowsOf: (info: RedisInfo) => Row[],
+  ) =>
+    new Kind({
+      name: `onetrip_redis_${name}`,
+      help,
+      labelNames: ['node', 'cmd', 'db'],
+      registers: [registry],
+      aggregator: 'max', // all processes read the same Redis
+      collect() {
+        // Absent while Redis is down: rate() would take a counter that drops to 0 for a reset.
+        this.reset()
+        for (const [node, { info }] of nodes()) {
+          for (const { value, ...labels } of info ? rowsOf(info) : []) {
+            this.inc({ node, ...labels }, value)
+          }
+        }
+      },
+    })
   new Gauge({
     name: 'onetrip_redis_up',
     help: '1: Redis answered the latest INFO',
     labelNames: ['node'],
-    registers,
-    aggregator,
+    registers: [registry],
+    aggregator: 'max',
     collect() {
       this.reset()
       for (const [node, { info }] of nodes()) this.set({ node }, info ? 1 : 0)
     },
   })
-  for (const { name, help, kind: Kind, value } of fields) {
-    new Kind({
-      name: `onetrip_redis_${name}`,
-      help,
-      labelNames: ['node'],
-      registers,
-      aggregator,
-      collect() {
-        // Absent while Redis is down: rate() would take a counter that drops to 0 for a reset.
-        this.reset()
-        for (const [node, { info }] of nodes()) {
-          const current = info && value(info)
-          if (current !== undefined) this.inc({ node }, current)
-        }
-      },
-    })
+  for (const { kind, name, help, value } of fields) {
+    add(kind, name, help, (info) => [value(info) ?? []].flat().map((value) => ({ value })))
   }
   const byCommand = (name: string, help: string, value: (stats: CommandStats) => number) =>
-    new Counter({
-      name: `onetrip_redis_${name}_total`,
-      help,
-      labelNames: ['node', 'cmd'],
-      registers,
-      aggregator,
-      collect() {
-        this.reset()
-        for (const [node, { info = new Map() }] of nodes()) {
-          for (const [cmd, stats] of commandStats(info)) this.inc({ node, cmd }, value(stats))
-        }
-      },
-    })
+    add(Counter, `${name}_total`, help, (info) =>
+      Array.from(commandStats(info), ([cmd, stats]) => ({ cmd, value: value(stats) })),
+    )
   byCommand('commands', 'Calls by command', ({ calls }) => calls)
   byCommand('commands_duration_seconds', 'Execution time by command', ({ micros }) => micros / 1e6)
-  new Gauge({
-    name: 'onetrip_redis_keys',
-    help: 'Keys by database',
-    labelNames: ['node', 'db'],
-    registers,
-    aggregator,
-    collect() {
-      this.reset()
-      for (const [node, { info = new Map() }] of nodes()) {
-        for (const [field, value] of info) {
-          const keys = /^db\d+$/.test(field) && /keys=(\d+)/.exec(value)?.[1]
-          if (keys) this.set({ node, db: field }, Number(keys))
-        }
-      }
-    },
-  })
+  add(Gauge, 'keys', 'Keys by database', (info) =>
+    [...info].flatMap(([db, value]) => {
+      const keys = /^db\d+$/.test(db) && /keys=(\d+)/.exec(value)?.[1]
+      return keys ? { db, value: Number(keys) } : []
+    }),
+  )
 }

@@ -12,6 +12,8 @@ export interface RedisNodeOptions {
   /** Timeout of a command, in milliseconds. */
   deadlineMs: number
   log: Pick<FastifyBaseLogger, 'info' | 'warn'>
+  /** Called after each INFO. */
+  onInfo?(node: RedisNode): Promise<void>
 }
 
 export interface RedisNode {
@@ -48,6 +50,7 @@ export function pollNode(options: RedisNodeOptions): RedisNode {
   async function poll(): Promise<void> {
     const reply = await send(() => redis.info(...INFO_SECTIONS))
     update(reply === undefined ? undefined : parseInfo(reply))
+    if (latest && !stopped) void options.onInfo?.(self)
     clearTimeout(next) // set by the previous connection
     if (!stopped) next = setTimeout(poll, intervalSeconds * 1000).unref()
   }
@@ -74,7 +77,7 @@ export function pollNode(options: RedisNodeOptions): RedisNode {
     else log.warn({ node, err: lastError }, 'Redis does not answer')
   }
 
-  return {
+  const self: RedisNode = {
     get info() {
       return latest
     },
@@ -85,4 +88,5 @@ export function pollNode(options: RedisNodeOptions): RedisNode {
       redis.disconnect()
     },
   }
+  return self
 }

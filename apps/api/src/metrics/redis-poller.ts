@@ -1,11 +1,12 @@
-import type { ClusterAddress } from '@onetrip/session-store/cluster'
+import { type ClusterAddress, nodesInShards } from '@onetrip/session-store/cluster'
 import type { Registry } from 'prom-client'
 import type { RedisLocation } from '../redis-location.ts'
 import { redisMetrics } from './redis-info.ts'
 import { pollNode, type RedisNode, type RedisNodeOptions } from './redis-node.ts'
 
-interface RedisPollerOptions
-  extends Pick<RedisNodeOptions, 'intervalSeconds' | 'deadlineMs' | 'log'> {
+type Polling = Pick<RedisNodeOptions, 'intervalSeconds' | 'deadlineMs' | 'log'>
+
+interface RedisPollerOptions extends Polling {
   /** One location; two during a migration. */
   locations: readonly RedisLocation[]
   registry: Registry
@@ -20,24 +21,20 @@ type Nodes = Map<string, RedisNode>
  * @returns Function that stops polling.
  * @throws TypeError if a location is invalid.
  */
-export function pollRedis(options: RedisPollerOptions): () => void {
-  const { locations, registry } = options
-  const polled = locations.map((location) => pollLocation(location, options))
+export function pollRedis({ locations, registry, ...options }: RedisPollerOptions): () => void {
+  const polled = locations.map((location) =>
+    location.cluster ? pollCluster(location.cluster, options) : pollServer(location, options),
+  )
   // Two databases of one server are one node.
-  redisMetrics(registry, () => new Map(polled.flatMap(({ nodes }) => [...nodes])))
+  redisMetrics(registry, () => new Map(polled.flatMap((nodes) => [...nodes])))
   return () => {
-    for (const { stop } of polled) stop()
+    for (const node of polled.flatMap((nodes) => [...nodes.values()])) node.stop()
   }
 }
 
-function pollLocation(redis: RedisLocation, options: RedisPollerOptions) {
-  const nodes: Nodes = new Map()
-  if (redis.cluster) return { nodes, stop: pollCluster(redis.cluster, nodes, options) }
-  const { url, tls, sentinel } = redis
-  const name = sentinel?.name ?? nameOf(url ?? '')
-  const node = pollNode({ ...options, server: { url, tls, sentinel }, name })
-  nodes.set(name, node)
-  return { nodes, stop: node.stop }
+function pollServer(server: RedisLocation, options: Polling): Nodes {
+  const name = server.sentinel?.name ?? nameOf(server.url ?? '')
+  return new Map([[name, pollNode({ ...options, server, name })]])
 }
 
 /** `host:port` or socket path, without user and password. */
@@ -46,51 +43,29 @@ function nameOf(url: string): string {
   return protocol === 'unix:' ? decodeURIComponent(pathname) : host
 }
 
-/** Starts with the configured nodes, then discovers the nodes of the cluster with CLUSTER SHARDS. */
-function pollCluster(
-  cluster: ClusterAddress,
-  nodes: Nodes,
-  options: RedisPollerOptions,
-): () => void {
-  const { intervalSeconds } = options
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
+/** Starts with the configured nodes. With each INFO of the first node that is up, reads the nodes of the cluster. */
+function pollCluster(cluster: ClusterAddress, options: Polling): Nodes {
+  const nodes: Nodes = new Map()
+  const poll = (name: string) => {
+    const server = serverOf(cluster, name)
+    nodes.set(name, pollNode({ ...options, server, name, onInfo: discover }))
+  }
 
-  function poll(names: ReadonlySet<string>): void {
-    for (const [name, node] of nodes) {
+  async function discover(node: RedisNode): Promise<void> {
+    if (node !== nodes.values().find(({ info }) => info !== undefined)) return
+    const names = namesIn(await node.shards(), Boolean(cluster.tls))
+    if (names.size === 0) return
+    for (const [name, known] of nodes) {
       if (names.has(name)) continue
-      node.stop()
+      known.stop()
       nodes.delete(name)
     }
-    for (const name of names) {
-      if (nodes.has(name)) continue
-      nodes.set(name, pollNode({ ...options, server: serverOf(cluster, name), name }))
-    }
+    for (const name of names) if (!nodes.has(name)) poll(name)
   }
 
-  async function discover(): Promise<void> {
-    let found = new Set<string>()
-    for (const node of [...nodes.values()]) {
-      if (node.info !== undefined) found = nodesOf(await node.shards(), Boolean(cluster.tls))
-      if (found.size > 0) break
-    }
-    if (stopped) return
-    if (found.size > 0) poll(found)
-    // Retry soon if no node has answered: the connections may still be opening.
-    const waitMs = found.size > 0 ? intervalSeconds * 1000 : DISCOVERY_RETRY_MS
-    timer = setTimeout(discover, waitMs).unref()
-  }
-
-  poll(new Set(cluster.nodes))
-  void discover()
-  return () => {
-    stopped = true
-    clearTimeout(timer)
-    for (const node of nodes.values()) node.stop()
-  }
+  for (const name of cluster.nodes) poll(name)
+  return nodes
 }
-
-const DISCOVERY_RETRY_MS = 500
 
 function serverOf({ username, password, tls }: ClusterAddress, name: string) {
   const url = new URL(`${tls ? 'rediss' : 'redis'}://${name}`)
@@ -100,26 +75,13 @@ function serverOf({ username, password, tls }: ClusterAddress, name: string) {
 }
 
 /** The nodes in a reply to CLUSTER SHARDS, as `host:port`, including nodes that are down. */
-function nodesOf(shards: unknown, tls: boolean): Set<string> {
-  const names = new Set<string>()
-  for (const shard of listOf(shards)) {
-    for (const node of listOf(fieldsOf(shard).get('nodes'))) {
-      const fields = fieldsOf(node)
-      const host = String(fields.get('endpoint') || fields.get('ip') || '')
-      // A TLS proxy in front of a node is announced as `port`, not `tls-port`.
-      const port = Number((tls && fields.get('tls-port')) || fields.get('port') || 0)
-      if (host !== '' && port > 0) names.add(`${host.includes(':') ? `[${host}]` : host}:${port}`)
-    }
-  }
-  return names
-}
-
-const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])
-
-/** RESP2 sends a map as a list of alternating names and values. */
-function fieldsOf(reply: unknown): Map<unknown, unknown> {
-  const list = listOf(reply)
-  return new Map(
-    Array.from({ length: list.length / 2 }, (_, index) => [list[2 * index], list[2 * index + 1]]),
-  )
+function namesIn(shards: unknown, tls: boolean): Set<string> {
+  const names = nodesInShards(shards).flatMap((node) => {
+    const host = String(node.get('endpoint') || node.get('ip') || '')
+    // A TLS proxy in front of a node is announced as `port`, not `tls-port`.
+    const port = Number((tls && node.get('tls-port')) || node.get('port') || 0)
+    if (host === '' || port === 0) return []
+    return `${host.includes(':') ? `[${host}]` : host}:${port}`
+  })
+  return new Set(names)
 }

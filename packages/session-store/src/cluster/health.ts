@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
-import type { Reply } from '../core/operation.ts'
+import { nodesInShards } from './shards.ts'
 
 /** How often the nodes are asked what they say of each other, also without traffic. */
 const CHECK_EVERY_MS = 5_000
@@ -74,7 +74,7 @@ export class ClusterHealth {
     this.#unanswered.add(node)
     const answered = node
       .call('CLUSTER', 'SHARDS')
-      .then((reply) => ({ of: nodeName(node), failed: failedIn(reply as Reply) }))
+      .then((reply) => ({ of: nodeName(node), failed: failedIn(reply) }))
       .catch(() => 'none' as const) // the connection was lost, or the permission is missing
       .finally(() => this.#unanswered.delete(node))
     return await Promise.race([answered, delay(RECHECK_EVERY_MS, 'late' as const, { ref: false })])
@@ -111,27 +111,13 @@ function sample(nodes: readonly Redis[]): Redis[] {
 }
 
 /** The failed nodes in a reply to CLUSTER SHARDS, as `host:port` with each of their hosts and ports. */
-function failedIn(shards: Reply): Set<string> {
+function failedIn(reply: unknown): Set<string> {
   const names = new Set<string>()
-  for (const shard of listOf(shards)) {
-    for (const node of listOf(fieldsOf(shard).get('nodes'))) {
-      const fields = fieldsOf(node)
-      if (!String(fields.get('health')).startsWith('fail')) continue
-      for (const host of [fields.get('endpoint'), fields.get('ip')]) {
-        for (const port of [fields.get('port'), fields.get('tls-port')])
-          names.add(`${host}:${port}`)
-      }
+  for (const node of nodesInShards(reply)) {
+    if (!String(node.get('health')).startsWith('fail')) continue
+    for (const host of [node.get('endpoint'), node.get('ip')]) {
+      for (const port of [node.get('port'), node.get('tls-port')]) names.add(`${host}:${port}`)
     }
   }
   return names
-}
-
-const listOf = (reply: Reply | undefined): readonly Reply[] => (Array.isArray(reply) ? reply : [])
-
-/** RESP2 sends a map as a list of alternating names and values. */
-function fieldsOf(reply: Reply): Map<Reply | undefined, Reply> {
-  const list = listOf(reply)
-  return new Map(
-    list.flatMap((value, index) => (index % 2 === 1 ? [[list[index - 1], value] as const] : [])),
-  )
 }
