@@ -2,6 +2,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { program as redis } from '../apps/server-build/src/cli.ts'
+import { completed, loadProgram } from '../load/src/cli.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -81,4 +83,45 @@ test('kubernetes.md names settings that the API has', () => {
   const named = matches(read('docs/kubernetes.md'), /\bname: ([A-Z_]+)/g)
   expect(named).toContain('REDIS_URL')
   expect(named.filter((name) => !settings.includes(name))).toEqual([])
+})
+
+test('documented command lines are valid', () => {
+  const load = loadProgram({ commandLine: '', interrupt: new AbortController().signal })
+  for (const program of [load, redis]) {
+    for (const command of [program, ...program.commands]) {
+      command.exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
+      if (command !== program) command.action(() => {})
+    }
+  }
+  const errorOf = (name: string, line: string) => {
+    const args = line.replaceAll("'", '').split(' ')
+    try {
+      if (name === 'load') load.parse(completed(args), { from: 'user' })
+      else redis.parse(args, { from: 'user' })
+      return []
+    } catch (error) {
+      const { code, message } = error as Error & { code?: string }
+      return code === 'commander.helpDisplayed' ? [] : `${name} -- ${line}: ${message}`
+    }
+  }
+  const sources = globSync('{apps,packages,load}/**/*.ts', {
+    cwd: root,
+    exclude: ['**/node_modules/**', '**/dist/**', '**/test/**'],
+  })
+  const lines = [...documents, ...sources]
+    .filter((name) => name !== 'CHANGELOG.md')
+    .map((name) => readFileSync(join(root, name), 'utf8').replaceAll(/\\\n */g, ''))
+    .flatMap((text) => [
+      ...text.matchAll(
+        /(?:npm run (load|redis) --|node load\/src\/cli\.ts) ([a-z-][^\n`#|$)\\]*)/g,
+      ),
+    ])
+    .map(([, name = 'load', rest = '']) => {
+      // A sentence, an explanation after several spaces, or arguments for redis-server may follow.
+      const [line = ''] = rest.split(/ {2}|[.,;:](?: |$)| -- /)
+      return { name, line: line.trim() }
+    })
+    .filter(({ line }) => line.split("'").length % 2 === 1) // not the end of a string in a source
+  expect(lines.length).toBeGreaterThan(100)
+  expect(lines.flatMap(({ name, line }) => errorOf(name, line))).toEqual([])
 })

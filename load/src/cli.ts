@@ -3,7 +3,7 @@ import { describeError } from '@onetrip/stack/problem.ts'
 import { relayCommand, runRelay } from '@onetrip/stack/relay.ts'
 import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import { experimentCommand } from './command.ts'
+import { experimentCommand, type Invocation } from './command.ts'
 import { commandLineOf } from './command-line.ts'
 import { doctorCommand } from './doctor/doctor.ts'
 import { experiments } from './experiments.ts'
@@ -13,36 +13,31 @@ import { reportCommand } from './reporting/outputs.ts'
 
 const INTERRUPTED = 130
 
-const interrupts = listenForInterrupts(printError, INTERRUPTED)
-surviveClosedOutput(() => interrupts.interrupt('standard output was closed'))
-const invocation = {
-  commandLine: commandLineOf('npm run load --', process.argv.slice(2)),
-  interrupt: interrupts.signal,
-}
+/** The command line of all experiments and tools. */
+export function loadProgram(invocation: Invocation): Command {
+  const program = new Command('npm run load --')
+    .description(
+      'Load tests and benchmarks. The default command is http. The method: docs/method.md.',
+    )
+    .helpCommand(false)
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureOutput({ getOutHelpWidth: () => process.stdout.columns ?? 100 })
 
-const program = new Command('npm run load --')
-  .description(
-    'Load tests and benchmarks. The default command is http. The method: docs/method.md.',
-  )
-  .helpCommand(false)
-  .configureHelp({ subcommandTerm: (command) => command.name() })
-  .configureOutput({ getOutHelpWidth: () => process.stdout.columns ?? 100 })
+  for (const experiment of experiments) {
+    program.addCommand(experimentCommand(experiment, invocation))
+  }
 
-for (const experiment of experiments) {
-  program.addCommand(experimentCommand(experiment, invocation))
-}
-
-program
-  .commandsGroup('Results:')
-  .addCommand(compareCommand())
-  .addCommand(reportCommand())
-  .addCommand(documentCommand())
-  .commandsGroup('Tools:')
-  .addCommand(doctorCommand(invocation))
-  .addCommand(relayCommand().action((flags) => runRelay(flags, interrupts.signal)))
-  .addHelpText(
-    'after',
-    `
+  program
+    .commandsGroup('Results:')
+    .addCommand(compareCommand())
+    .addCommand(reportCommand())
+    .addCommand(documentCommand())
+    .commandsGroup('Tools:')
+    .addCommand(doctorCommand(invocation))
+    .addCommand(relayCommand().action((flags) => runRelay(flags, invocation.interrupt)))
+    .addHelpText(
+      'after',
+      `
 For the options of a command: npm run load -- http --help. A command stops all programs that it started.
 Ctrl-C ends a command early; a second Ctrl-C kills it.
 
@@ -51,22 +46,37 @@ Examples:
   npm run load -- compare before.json after.json    regressions between two results
   npm run load -- latency --quick                   latency at fixed rates
   npm run load -- short-connections --quick         CPU time of a short connection in Redis`,
-  )
+    )
 
-for (const command of program.commands) command.copyInheritedSettings(program)
-
-const args = process.argv.slice(2)
-const [first = '-'] = args
-const isDefault = first.startsWith('-') && !['-h', '--help'].includes(first)
-try {
-  await program.parseAsync(isDefault ? ['http', ...args] : args, { from: 'user' })
-} catch (error) {
-  if (error !== interrupts.signal.reason) printError(describeError(error))
-  process.exitCode = 1
-} finally {
-  interrupts.dispose()
+  for (const command of program.commands) command.copyInheritedSettings(program)
+  return program
 }
-if (interrupts.signal.aborted) {
-  printError('Interrupted. Everything that this command started has been stopped.')
-  process.exitCode = INTERRUPTED
+
+/** The arguments with the default command. */
+export function completed(args: readonly string[]): string[] {
+  const [first = '-'] = args
+  const isDefault = first.startsWith('-') && !['-h', '--help'].includes(first)
+  return isDefault ? ['http', ...args] : [...args]
+}
+
+if (import.meta.main) {
+  const args = process.argv.slice(2)
+  const interrupts = listenForInterrupts(printError, INTERRUPTED)
+  surviveClosedOutput(() => interrupts.interrupt('standard output was closed'))
+  const program = loadProgram({
+    commandLine: commandLineOf('npm run load --', args),
+    interrupt: interrupts.signal,
+  })
+  try {
+    await program.parseAsync(completed(args), { from: 'user' })
+  } catch (error) {
+    if (error !== interrupts.signal.reason) printError(describeError(error))
+    process.exitCode = 1
+  } finally {
+    interrupts.dispose()
+  }
+  if (interrupts.signal.aborted) {
+    printError('Interrupted. Everything that this command started has been stopped.')
+    process.exitCode = INTERRUPTED
+  }
 }

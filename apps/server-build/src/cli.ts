@@ -31,7 +31,7 @@ const separator = process.argv.indexOf('--')
 const ownArguments = separator === -1 ? process.argv : process.argv.slice(0, separator)
 const serverArguments = separator === -1 ? [] : process.argv.slice(separator + 1)
 
-const program = new Command('npm run redis --')
+export const program = new Command('npm run redis --')
   .description('Downloads, verifies, patches, compiles and runs the Redis of Onetrip.')
   .addHelpText(
     'after',
@@ -202,14 +202,16 @@ function stopListeningForSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, onSignal)
 }
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+if (import.meta.main) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
 
-try {
-  await program.parseAsync(ownArguments)
-} catch (error) {
-  process.exitCode = exitCodeFor(error)
-} finally {
-  stopListeningForSignals()
+  try {
+    await program.parseAsync(ownArguments)
+  } catch (error) {
+    process.exitCode = exitCodeFor(error)
+  } finally {
+    stopListeningForSignals()
+  }
 }
 
 function exitCodeFor(error: unknown): number {
