@@ -26,10 +26,11 @@ function expectValues({ values, errors }: Sample, ...missing: string[]) {
 }
 
 describe('short-connections', () => {
-  test('measures short connections, and long connections beside them', async () => {
+  test('measures short connections, and long connections at the same time', async () => {
     const args = [...once, '--idle=0,50', '--long=5', '--transports=tcp,unix']
     const { text, result } = await runExperiment('short-connections', args)
-    expect(text).toMatch(/^Unix socket +50 idle +patched .*[\d.]+ /m)
+    expect(text).toMatch(/^Unix socket +50 +patched .*[\d.]+ /m)
+    expect(text).toMatch(/^long with short +patched /m)
     expect(casesOf(result.samples, 'load', 'transport', 'idle')).toEqual([
       'short tcp 0',
       'short tcp 50',

@@ -76,7 +76,7 @@ Examples:
 
   factors: [
     { name: 'set' },
-    { name: 'idle', label: 'beside', text: (value) => `${value.toLocaleString('en-US')} idle` },
+    { name: 'idle', label: 'idle connections' },
     { name: 'build' },
     { name: 'key' },
     { name: 'command', label: 'one client sends' },

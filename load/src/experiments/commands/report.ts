@@ -33,7 +33,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       ],
     }),
     sectionOf(rows.where({ set: 'info' }), {
-      title: 'INFO and CLIENT LIST beside idle connections',
+      title: 'INFO and CLIENT LIST with idle connections',
       paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
       caption: `One client sends a command in a loop, ${others}`,
       columns: [
@@ -82,7 +82,7 @@ function infoClaim({ value: command, rows: { all } }: { value: string | number; 
   const times = many?.ratio('mainCpuMicros', few)
   return (
     times &&
-    `${command} (${few?.text('build')}): a reply takes ${figure(times.mean)} times as much CPU time with ${many?.text('idle')} connections as with ${few?.case.idle}.`
+    `${command} (${few?.text('build')}): a reply takes ${figure(times.mean)} times as much CPU time with ${many?.text('idle')} idle connections as with ${few?.case.idle}.`
   )
 }
 

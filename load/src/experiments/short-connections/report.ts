@@ -189,7 +189,7 @@ function meanShares(row: Row): Profile {
 
 function searchClaim(row: Row): string[] {
   const share = meanShares(row)[SEARCH] ?? 0
-  const where = `${row.text('transport')}, ${row.text('build')}, beside ${row.text('idle')}`
+  const where = `${row.text('transport')}, ${row.text('build')}, ${row.text('idle')} idle connections`
   return share < SHOWN_SHARE
     ? []
     : [`${SEARCH} takes ${percent(share)} of the main thread's CPU time (${where}).`]

@@ -116,10 +116,10 @@ Examples:
   isolated: ({ builds, shape }) => (shape ? [...builds, 'tools'] : builds),
 
   factors: [
-    { name: 'load' },
+    { name: 'load', text: (load) => (load === BESIDE ? 'long with short' : String(load)) },
     { name: 'tool' },
     { name: 'transport', label: 'over', text: (by) => ways[by as Way] },
-    { name: 'idle', label: 'beside', text: (value) => `${value.toLocaleString('en-US')} idle` },
+    { name: 'idle', label: 'idle connections' },
     { name: 'threads', label: 'I/O threads', text: (value) => counted(Number(value), 'thread') },
     { name: 'build' },
   ],

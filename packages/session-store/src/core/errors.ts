@@ -63,9 +63,9 @@ interface Details {
 }
 
 /**
- * Returns the error without the arguments of commands, which contain session ids, users, items, session data and, in
- * AUTH, a password. If there are none, this is the error itself. Otherwise it is a copy, with copies of the errors
- * inside it: the application may use the error, too.
+ * Returns the error without the arguments of commands. They contain session ids, users, items, session data, and the
+ * password of AUTH. If the error, or an error inside it, has such arguments, the result is a copy, because the
+ * application may use the original. Otherwise it is the error itself.
  */
 function withoutArguments(error: unknown): unknown {
   const found = errorsIn(error)

@@ -18,7 +18,7 @@ const sharedKeys = (keys: Keys): [key: string, type: string][] => [
 
 const nameOf = (type: string) => (type === SORTED_SET ? 'sorted set' : type)
 
-/** Returns what is wrong with the first key of another type; undefined if there is none. */
+/** Describes the first shared key whose type is not the one that the store needs. Undefined if there is none. */
 const foreignKey = (keys: Keys): Operation<string | undefined> => {
   const shared = sharedKeys(keys)
   return {

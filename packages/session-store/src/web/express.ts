@@ -50,7 +50,7 @@ export interface ExpressSession extends RequestSession {
 declare global {
   namespace Express {
     interface Request {
-      /** Not named `session`, so that it works beside express-session or cookie-session. */
+      /** Not named `session`, so that it works together with express-session or cookie-session. */
       onetrip: ExpressSession
     }
   }

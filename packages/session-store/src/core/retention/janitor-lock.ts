@@ -57,7 +57,7 @@ export interface JanitorLock {
  * its holder has died.
  *
  * It only avoids duplicate work; correctness does not depend on it. A worker that was suspended for longer may do
- * one more step beside its successor: every step checks again what it removes.
+ * one more step while its successor works: every step checks again what it removes.
  *
  * Keys: janitor.
  */
