@@ -181,6 +181,18 @@ describe('the maximum of sessions per user', () => {
     expect(await server.redis.zcard(articleKeys.recent(''))).toBe(LIMIT + 1)
   })
 
+  test('a login whose clock is behind also ends the oldest of the others', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 2 })
+    const oldest = await store.login(USER)
+    clock.pass(1)
+    const other = await store.login(USER)
+    clock.pass(-30)
+    const { token } = await store.login(USER)
+    expect(await pages(store, token, 100)).toEqual([[idOf(other.token), idOf(token)]])
+    await expect(store.checkToken(oldest.token)).rejects.toThrow('has ended')
+  })
+
   test('is 100 by default, and needs no extra round trip below that', async () => {
     const clock = new Clock()
     const { store, weights } = weighingStore(articleKeys, clock)

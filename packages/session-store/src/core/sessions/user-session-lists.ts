@@ -153,14 +153,13 @@ export function userSessionLists({
      * Ends the oldest sessions of a user, at most one page.
      *
      * @param count How many sessions to end.
-     * @param except The id of a session to keep.
+     * @param except The id of a session to keep. It may be among the oldest: clocks of processes differ.
      */
     async endOldest(user: string, count: number, except: string): Promise<void> {
-      const entries = await runner.run(oldestEntries(keys, user, Math.min(count, MAX_PAGE_SIZE)))
-      await endEntries(
-        user,
-        entries.filter(({ id }) => id !== except),
-      )
+      const limit = Math.min(count, MAX_PAGE_SIZE)
+      const entries = await runner.run(oldestEntries(keys, user, limit + 1))
+      const others = entries.filter(({ id }) => id !== except)
+      await endEntries(user, others.slice(0, limit))
     },
 
     /**
