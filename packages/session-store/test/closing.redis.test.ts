@@ -1,20 +1,23 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
+import { externalSessions } from '../src/adapters/adapter.ts'
 import {
   createSessionStore,
   articleKeys as keys,
+  retentionChannel,
   type SessionStoreOptions,
   strategyNames,
 } from '../src/core/index.ts'
 import { idOf } from './fixture.ts'
 
 const server = redisOfThisFile()
+const secrets = ['a-secret-for-tests-a-secret-for-tests']
 const SESSIONS = 120 // more than one page
 
 async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
   const store = createSessionStore({
     url: `unix://${server.socket}`,
-    tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
+    tokens: { secrets },
     janitor: 'elsewhere',
     maxSessionsPerUser: 1_000,
     deadlineMs: 20_000,
@@ -66,10 +69,22 @@ test('while close waits for a call, no other call can start', async () => {
   const token = await logInOften(store)
   const everywhere = store.logoutEverywhere(token)
   const closed = store.close()
-  await expect(store.login('eve')).rejects.toMatchObject({
-    code: 'ONETRIP_NOT_SENT',
-    message: 'not sent to Redis: the store is closed',
-  })
+  for (const call of [
+    () => store.login('eve'),
+    () => store.loginGuest(),
+    () => store.checkToken(token),
+    () => store.patch(token, { cart: [] }),
+    () => store.popularItems(),
+    () => store.run({ commands: [['PING']], readOnly: true, read: () => 'sent' }),
+    () => store.ping(),
+    () => externalSessions(store).put('id', {}),
+    () => store.janitor().runOnce(),
+  ]) {
+    await expect(call(), `${call}`).rejects.toMatchObject({
+      code: 'ONETRIP_NOT_SENT',
+      message: 'not sent to Redis: the store is closed',
+    })
+  }
   await Promise.all([everywhere, closed])
   await expect(store.ping()).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
   expect(await left()).toBe(0)
@@ -79,8 +94,26 @@ test('close does not wait for a server that does not reply', async () => {
   const redis = await redisForThisTest()
   const store = await storeForThisTest({ url: `unix://${redis.socket}`, deadlineMs: 300 })
   const token = await logInOften(store)
+  const janitor = store.janitor({ batchSize: 1, maxSessions: 0 })
+  const stepDone = Promise.withResolvers<unknown>()
+  retentionChannel.subscribe(stepDone.resolve)
+  onTestFinished(() => void retentionChannel.unsubscribe(stepDone.resolve))
+  const run = janitor.runOnce().catch((error: unknown) => error)
+  await stepDone.promise
   redis.program.signal('SIGSTOP')
   const everywhere = store.logoutEverywhere(token).catch((error: unknown) => error)
-  await store.close()
+  const beforeTwoDeadlines = store.ping(500).catch(() => 'two deadlines')
+  const closed = store.close().then(() => 'closed')
+  await expect(store.checkToken(token)).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  expect(await Promise.race([closed, beforeTwoDeadlines])).toBe('closed')
   expect(await everywhere).toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN' })
+  expect(await run).toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN' })
+})
+
+test('close ends the wait of ready()', async () => {
+  const store = createSessionStore({ url: 'unix:///nowhere/redis.sock', tokens: { secrets } })
+  const ready = store.ready(60_000)
+  const reason = expect(ready).rejects.toThrow('the store is closed')
+  await store.close()
+  await reason
 })

@@ -1,4 +1,4 @@
-import { contextOf } from '../core/context.ts'
+import { callsOf, contextOf } from '../core/context.ts'
 import { decodeReadable, readStored, type SessionData } from '../core/data/data.ts'
 import type { SwappedField } from '../core/data/data-fields.ts'
 import { sessionData } from '../core/data/session-data.ts'
@@ -136,8 +136,7 @@ export function externalSessions(store: SessionStore): ExternalSessions {
   const context = contextOf(store)
   const { runner, keys, now, idleSeconds, rules } = context
   const byId = sessionData(context, rules.external)
-  return {
-    idleSeconds,
+  const calls = callsOf<Omit<ExternalSessions, 'idleSeconds' | 'walk'>>(context, {
     read: async (id) => await byId.read(externalId(id)),
     put: async (id, fields) => (await byId.write(externalId(id), 'create', fields)) !== undefined,
     async add(id, fields, options = {}) {
@@ -170,19 +169,33 @@ export function externalSessions(store: SessionStore): ExternalSessions {
       if (user) await runner.run(forgetSessions(keys, user, [externalId(id)]))
       return user !== undefined
     }),
-    async *walk() {
-      const idleBefore = () => now() - 1000 * idleSeconds
-      const seen = new Set<string>() // HSCAN may return an id twice
-      for (const { login } of keys.parts()) {
-        const options = { count: LOGINS_PER_STEP, match: `${EXTERNAL}*` }
-        for await (const entries of walk(runner, 'HSCAN', login, options)) {
-          const ids = entries.map(([id]) => id).filter((id) => !seen.has(id))
-          for (const id of ids) seen.add(id)
-          for (const batch of batches(ids, SESSIONS_PER_STEP)) {
-            const sessions = await runner.run(contentsOf(keys, batch))
-            for (const session of sessions) if (session.lastSeenAt >= idleBefore()) yield session
-          }
+  })
+
+  async function* walkAll(): AsyncGenerator<ExternalSession> {
+    const idleBefore = () => now() - 1000 * idleSeconds
+    const seen = new Set<string>() // HSCAN may return an id twice
+    for (const { login } of keys.parts()) {
+      const options = { count: LOGINS_PER_STEP, match: `${EXTERNAL}*` }
+      for await (const entries of walk(runner, 'HSCAN', login, options)) {
+        const ids = entries.map(([id]) => id).filter((id) => !seen.has(id))
+        for (const id of ids) seen.add(id)
+        for (const batch of batches(ids, SESSIONS_PER_STEP)) {
+          const sessions = await runner.run(contentsOf(keys, batch))
+          for (const session of sessions) if (session.lastSeenAt >= idleBefore()) yield session
         }
+      }
+    }
+  }
+
+  return {
+    idleSeconds,
+    ...calls,
+    async *walk() {
+      runner.begin()
+      try {
+        yield* walkAll()
+      } finally {
+        runner.end()
       }
     },
   }

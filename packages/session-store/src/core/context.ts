@@ -59,18 +59,24 @@ export function createContext(options: SessionStoreOptions): StoreContext {
   return { ...shared, runner: createRunner(chooseSender(options), { deadlineMs, maxInFlight }) }
 }
 
-/** Wraps a function that may run several operations, so that `close` waits for all of them. */
-export const multiStep =
-  ({ runner }: Pick<StoreContext, 'runner'>) =>
-  <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
-  async (...args: Args): Promise<Result> => {
-    runner.begin()
-    try {
-      return await call(...args)
-    } finally {
-      runner.end()
-    }
-  }
+/** Wraps async functions, so that `close` waits for their calls and rejects those that start later. */
+export function callsOf<Functions extends object>(
+  { runner }: Pick<StoreContext, 'runner'>,
+  functions: Functions,
+): Functions {
+  const wrapped = Object.entries(functions).map(([name, call]) => [
+    name,
+    async (...args: unknown[]) => {
+      runner.begin()
+      try {
+        return await call(...args)
+      } finally {
+        runner.end()
+      }
+    },
+  ])
+  return Object.fromEntries(wrapped)
+}
 
 export const isIdle = (
   { now, idleSeconds }: Pick<StoreContext, 'now' | 'idleSeconds'>,

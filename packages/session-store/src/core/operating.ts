@@ -24,9 +24,9 @@ export interface StoreInfo {
   inFlight: number
 }
 
-/** The functions of the store for its start, health, janitor and end, and for your own operations. */
+/** The functions of the store that are no calls: its state, its janitors and its end. */
 export function operatingFunctions(context: StoreContext, options: SessionStoreOptions) {
-  const { runner, keys, now, deadlineMs } = context
+  const { runner, keys, tokens, now } = context
   const { sender } = runner
   const strategy = options.strategy ?? options.sender?.name ?? 'batch'
   const active = new Set<Janitor>()
@@ -53,6 +53,36 @@ export function operatingFunctions(context: StoreContext, options: SessionStoreO
       return { strategy, sender: sender.name, connections, ready, inFlight: runner.inFlight }
     },
 
+    /** When this token expires, in milliseconds since 1970. The session may end earlier. */
+    tokenExpiresAt: (token: string) => tokens.expiresAt(tokens.verify(token)),
+
+    /**
+     * Creates another janitor, which you start or run yourself. A janitor ends sessions that are idle or beyond
+     * the maximum, rescales the item counts and removes leftovers. There may be several in any number of
+     * processes; only one works at a time. Create it once: it holds the position of an unfinished sweep. Needs Redis
+     * 7.0 or newer.
+     *
+     * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
+     */
+    janitor,
+
+    /**
+     * Graceful shutdown: stops the janitors, waits for the calls in flight with all their round trips, at most
+     * for `deadlineMs`, then closes all connections. Calls that start meanwhile are rejected.
+     */
+    async close(): Promise<void> {
+      for (const janitor of active) void janitor.stop()
+      await runner.close()
+    },
+  }
+}
+
+/** The functions of the store for its start and health, and for your own operations. */
+export function serverFunctions(context: StoreContext) {
+  const { runner, keys, now, deadlineMs } = context
+  const { sender } = runner
+
+  return {
     /**
      * Runs your own operation. Its commands share round trips with other calls, and have the same deadline and
      * errors. The first argument of a command must be its key; scripts and functions state the number of keys.
@@ -118,25 +148,6 @@ export function operatingFunctions(context: StoreContext, options: SessionStoreO
     async runOnEach<Result>(operation: Operation<Result>): Promise<NodeResult<Result>[]> {
       checkOperation(operation)
       return await runOnEach(runner, { ...operation, readOnly: true }, deadlineMs)
-    },
-
-    /**
-     * Creates another janitor, which you start or run yourself. A janitor ends sessions that are idle or beyond
-     * the maximum, rescales the item counts and removes leftovers. There may be several in any number of
-     * processes; only one works at a time. Create it once: it holds the position of an unfinished sweep. Needs Redis
-     * 7.0 or newer.
-     *
-     * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
-     */
-    janitor,
-
-    /**
-     * Graceful shutdown: stops the janitors, waits for the calls in flight with all their round trips, at most
-     * for `deadlineMs`, then closes all connections. Calls that start meanwhile are rejected.
-     */
-    async close(): Promise<void> {
-      if (active.size > 0) await Promise.all([...active].map((janitor) => janitor.stop()))
-      await runner.close()
     },
   }
 }

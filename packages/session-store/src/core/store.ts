@@ -1,6 +1,6 @@
-import { createContext, setContext } from './context.ts'
+import { callsOf, createContext, setContext } from './context.ts'
 import { dataFunctions } from './data/session-data.ts'
-import { operatingFunctions } from './operating.ts'
+import { operatingFunctions, serverFunctions } from './operating.ts'
 import { loginFunctions } from './sessions/logins.ts'
 import { ownSessionFunctions } from './sessions/own-sessions.ts'
 import { userRecords } from './sessions/user-records.ts'
@@ -21,6 +21,7 @@ export interface SessionStore
     ReturnType<typeof ownSessionFunctions>,
     ReturnType<typeof dataFunctions>,
     ReturnType<typeof userRecords>,
+    ReturnType<typeof serverFunctions>,
     ReturnType<typeof operatingFunctions> {}
 
 /**
@@ -33,13 +34,17 @@ export interface SessionStore
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const context = createContext(options)
   // Not spread, because it has a getter.
-  const store: SessionStore = Object.assign(operatingFunctions(context, options), {
-    ...viewFunctions(context),
-    ...loginFunctions(context),
-    ...ownSessionFunctions(context),
-    ...dataFunctions(context),
-    ...userRecords(context),
-  })
+  const store: SessionStore = Object.assign(
+    operatingFunctions(context, options),
+    callsOf(context, {
+      ...viewFunctions(context),
+      ...loginFunctions(context),
+      ...ownSessionFunctions(context),
+      ...dataFunctions(context),
+      ...userRecords(context),
+      ...serverFunctions(context),
+    }),
+  )
   setContext(store, context)
   return store
 }

@@ -74,6 +74,15 @@ export function createJanitor(
   }
 
   async function run(stopped: AbortSignal): Promise<RetentionRun> {
+    runner.begin()
+    try {
+      return await lockedRun(stopped)
+    } finally {
+      runner.end()
+    }
+  }
+
+  async function lockedRun(stopped: AbortSignal): Promise<RetentionRun> {
     const startedAt = performance.now()
     const result = { ...NOTHING, worked: false, sweeping: false, durationMs: 0 }
     const lock = janitorLock(runner, keys, lockSeconds)

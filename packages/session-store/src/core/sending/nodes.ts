@@ -66,14 +66,14 @@ const PING_INTERVAL_MS = 50
 /**
  * Waits until a server serves its keys. (A client also connects to a cluster that is down.)
  *
- * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed; `ONETRIP_REFUSED` if Redis refuses
- *   the keys, and waiting does not help.
+ * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed, or if the store closes;
+ *   `ONETRIP_REFUSED` if Redis refuses the keys, and waiting does not help.
  */
 export async function untilServed(
   context: { runner: Runner; keys: Keys },
   timeoutMs: number,
 ): Promise<void> {
-  const { topology } = context.runner.sender
+  const { runner } = context
   const until = performance.now() + timeoutMs
   let reason: StoreError | undefined
   do {
@@ -87,10 +87,14 @@ export async function untilServed(
       if (reason === undefined || isNotSent(error)) reason = error as StoreError
     }
     await delay(PING_INTERVAL_MS)
+    if (runner.isClosing) throw notSent('the store is closed')
   } while (performance.now() < until)
   const after = `after ${timeoutMs / 1000} s`
   if (!isNotSent(reason)) throw notSent(`no usable reply ${after}`, reason)
-  throw notSent(`no connection ${after}`, (await topology?.whyNotReady?.()) ?? reason.cause)
+  throw notSent(
+    `no connection ${after}`,
+    (await runner.sender.topology?.whyNotReady?.()) ?? reason.cause,
+  )
 }
 
 /** Errors of a server, or of its cluster, that is not ready yet. Any other one will not go away by itself. */

@@ -43,13 +43,15 @@ export interface Runner {
    */
   runOn<Result>(node: NodeSender, operation: Operation<Result>, timeoutMs?: number): Promise<Result>
   /**
-   * Starts a call that may run several operations, so that `close` waits for it. Call `end` afterwards.
+   * Starts a call, which may run several operations, so that `close` waits for it. Call `end` afterwards.
    *
    * @throws StoreError `ONETRIP_NOT_SENT` if the store is closing.
    */
   begin(): void
   end(): void
-  /** Waits for calls and operations in flight, at most for the deadline, then closes the sender. */
+  /** Whether `close` has been called. */
+  readonly isClosing: boolean
+  /** Rejects further calls, waits for those in flight, and closes the sender: at most the deadline in all. */
   close(): Promise<void>
 }
 
@@ -166,28 +168,25 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
     if (--calls === 0) onIdle?.()
   }
 
-  /** Rejects operations from now on, except those of calls in flight, which may still need some. */
   async function close(): Promise<void> {
-    closed = calls === 0
-    await beforeDeadline(untilIdle())
-    closed = true
-    await beforeDeadline(sender.close())
+    const timer = new AbortController()
+    // The client of a custom sender may wait for a server that does not reply.
+    const late = delay(deadlineMs, undefined, { signal: timer.signal }).catch(() => undefined)
+    try {
+      await Promise.race([untilIdle(), late])
+      closed = true
+      await Promise.race([sender.close(), late])
+    } finally {
+      timer.abort()
+    }
   }
 
   async function untilIdle(): Promise<void> {
     while (calls > 0 || inFlight > 0) {
-      closed = calls === 0
       const { promise, resolve } = Promise.withResolvers<void>()
       onIdle = resolve
       await promise
     }
-  }
-
-  /** Limits the wait: the client of a custom sender may wait for a server that does not reply. */
-  async function beforeDeadline(work: Promise<void>): Promise<void> {
-    const timer = new AbortController()
-    const late = delay(deadlineMs, undefined, { signal: timer.signal }).catch(() => undefined)
-    await Promise.race([work, late]).finally(() => timer.abort())
   }
 
   return {
@@ -205,6 +204,9 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
       ),
     begin,
     end,
+    get isClosing() {
+      return closing !== undefined
+    },
     close: () => (closing ??= close()),
   }
 }

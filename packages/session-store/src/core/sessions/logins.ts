@@ -1,4 +1,4 @@
-import { checkId, checkWith, multiStep, type StoreContext } from '../context.ts'
+import { checkId, checkWith, type StoreContext } from '../context.ts'
 import { type DataOption, type MaybeData, withDataIf } from '../data/data.ts'
 import { idempotent, requireSession } from '../errors.ts'
 import { checkBoolean, checkLimit, checkName, checkNumber } from '../input.ts'
@@ -35,7 +35,6 @@ export function loginFunctions(context: StoreContext) {
   const { runner, keys, tokens, now, maxSessionsPerUser } = context
   const { run } = runner
   const lists = userSessionLists(context)
-  const steps = multiStep(context)
 
   return {
     /**
@@ -46,7 +45,7 @@ export function loginFunctions(context: StoreContext) {
      * With `from`, the session takes over the data and views of a guest session and ends that one: two to five
      * round trips instead of one. If ending it fails, the login still succeeds.
      */
-    login: steps(async (user: string, options: LoginOptions = {}): Promise<NewSession> => {
+    login: async (user: string, options: LoginOptions = {}): Promise<NewSession> => {
       checkName('user', user)
       const guest = guestOf(tokens, options)
       const { remember = false } = options
@@ -61,7 +60,7 @@ export function loginFunctions(context: StoreContext) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
       return { token, expiresAt: tokens.expiresAt(id) }
-    }),
+    },
 
     /**
      * Starts a session without a user with a new token. The session has views and data, and its `user` is null.
@@ -73,9 +72,6 @@ export function loginFunctions(context: StoreContext) {
       await run(updateToken(keys, { id, user: GUEST }, now()))
       return { token, expiresAt: tokens.expiresAt(id) }
     },
-
-    /** When this token expires, in milliseconds since 1970. The session may end earlier. */
-    tokenExpiresAt: (token: string) => tokens.expiresAt(tokens.verify(token)),
 
     /**
      * Returns the user of the session, null for a guest session. Writes nothing. One round trip, which also
@@ -97,24 +93,22 @@ export function loginFunctions(context: StoreContext) {
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
      */
-    touch: steps(
-      idempotent(async (token: string, unlessWithinSeconds: number = 0): Promise<Session> => {
-        const id = tokens.verify(token)
-        checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
-        const session = await checkId(context, id)
-        if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
-        return requireSession(await run(touchSession(keys, id, now())))
-      }),
-    ),
+    touch: idempotent(async (token: string, unlessWithinSeconds: number = 0): Promise<Session> => {
+      const id = tokens.verify(token)
+      checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
+      const session = await checkId(context, id)
+      if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
+      return requireSession(await run(touchSession(keys, id, now())))
+    }),
 
     /**
      * Ends the session and removes its records. Returns false if there was no session. Two round trips. If the
      * outcome is unknown, a retry is safe; it returns false if the first call has ended the session.
      */
-    logout: steps(idempotent((token: string) => lists.end(tokens.verify(token)))),
+    logout: idempotent((token: string) => lists.end(tokens.verify(token))),
 
     /** The most recently seen sessions, at most `limit` (1 to 1,000, default 50), newest first. Two round trips. */
-    recentSessions: steps(async (limit: number = 50): Promise<RecentSession[]> => {
+    recentSessions: async (limit: number = 50): Promise<RecentSession[]> => {
       checkLimit(limit)
       const recent = await run(recentIds(keys, limit))
       if (recent.length === 0) return []
@@ -124,6 +118,6 @@ export function loginFunctions(context: StoreContext) {
         const state = states[index]
         return state === undefined ? [] : [{ user: state.user, lastSeenAt }]
       })
-    }),
+    },
   }
 }

@@ -1,4 +1,4 @@
-import { checkId, isIdle, multiStep, type StoreContext } from '../context.ts'
+import { checkId, isIdle, type StoreContext } from '../context.ts'
 import { idempotent } from '../errors.ts'
 import { checkName, checkString } from '../input.ts'
 import type { PageOptions } from '../store-options.ts'
@@ -24,7 +24,6 @@ export interface UserSessionPage {
 export function ownSessionFunctions(context: StoreContext) {
   const { runner, keys, tokens } = context
   const lists = userSessionLists(context)
-  const steps = multiStep(context)
 
   /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
   async function* endEverywhere(own: string): AsyncGenerator<number> {
@@ -43,8 +42,8 @@ export function ownSessionFunctions(context: StoreContext) {
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended;
      *   `ONETRIP_INVALID_INPUT` for an invalid cursor.
      */
-    userSessions: steps(
-      idempotent(async (token: string, page: PageOptions = {}): Promise<UserSessionPage> => {
+    userSessions: idempotent(
+      async (token: string, page: PageOptions = {}): Promise<UserSessionPage> => {
         const own = tokens.verify(token)
         const range = rangeOf(page)
         const { user } = await checkId(context, own)
@@ -56,7 +55,7 @@ export function ownSessionFunctions(context: StoreContext) {
             .map((session) => ({ ...session, current: session.id === own })),
           ...(last && { nextCursor: cursorOf(last) }),
         }
-      }),
+      },
     ),
 
     /**
@@ -65,16 +64,14 @@ export function ownSessionFunctions(context: StoreContext) {
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended.
      */
-    revokeSession: steps(
-      idempotent(async (token: string, id: string): Promise<boolean> => {
-        const own = tokens.verify(token)
-        checkString('id', id)
-        const { user } = await checkId(context, own)
-        if (user === null) return false
-        const [state] = await runner.run(statesOf(keys, [id]))
-        return state?.user === user && (await lists.end(id))
-      }),
-    ),
+    revokeSession: idempotent(async (token: string, id: string): Promise<boolean> => {
+      const own = tokens.verify(token)
+      checkString('id', id)
+      const { user } = await checkId(context, own)
+      if (user === null) return false
+      const [state] = await runner.run(statesOf(keys, [id]))
+      return state?.user === user && (await lists.end(id))
+    }),
 
     /**
      * Ends all sessions of the token's user, 100 at a time, and this one last: after a failure, call it again with the
@@ -83,7 +80,7 @@ export function ownSessionFunctions(context: StoreContext) {
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended. If some sessions may have
      *   ended, the error has `mayHaveWritten` and `retrySafe`.
      */
-    logoutEverywhere: steps((token: string) => totalEnded(endEverywhere(tokens.verify(token)))),
+    logoutEverywhere: (token: string) => totalEnded(endEverywhere(tokens.verify(token))),
 
     /**
      * Ends all sessions that a user started with `login`. For administrators. Returns their number. After a failure,
@@ -91,9 +88,9 @@ export function ownSessionFunctions(context: StoreContext) {
      *
      * @throws StoreError If some sessions may have ended, the error has `mayHaveWritten` and `retrySafe`.
      */
-    endUserSessions: steps(async (user: string): Promise<number> => {
+    endUserSessions: async (user: string): Promise<number> => {
       checkName('user', user)
       return await totalEnded(lists.endAll(user))
-    }),
+    },
   }
 }

@@ -1,4 +1,4 @@
-import { multiStep, type StoreContext } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { decodeReadable, readStored } from '../data/data.ts'
 import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
@@ -107,7 +107,6 @@ const timeOrNull = (score: Reply | undefined): number | null =>
 export function userRecords(context: StoreContext) {
   const { runner, keys } = context
   const lists = userSessionLists(context)
-  const steps = multiStep(context)
 
   async function* erase(user: string, options: WalkOptions): AsyncGenerator<number> {
     yield* lists.endAll(user)
@@ -124,7 +123,7 @@ export function userRecords(context: StoreContext) {
      * were started with the operation `updateToken`. Walks all sessions of all users, about 1,000 per round trip. May miss a
      * session that starts meanwhile.
      */
-    exportUser: steps(async (user: string, options: WalkOptions = {}): Promise<UserExport> => {
+    exportUser: async (user: string, options: WalkOptions = {}): Promise<UserExport> => {
       checkName('user', user)
       checkWalk(options)
       const sessions = new Map<string, ExportedSession>()
@@ -133,18 +132,18 @@ export function userRecords(context: StoreContext) {
         for (const session of found) sessions.set(session.id, session)
       }
       return { user, sessions: [...sessions.values()] }
-    }),
+    },
 
     /**
      * Ends all sessions of a user and removes everything that the store holds about them: first the sessions
      * that were started with `login`, then, by a walk as in `exportUser`, all others. Make sure first that the
      * user cannot log in; after a failure, call it again. Returns the number of sessions ended.
      */
-    eraseUser: steps(async (user: string, options: WalkOptions = {}): Promise<number> => {
+    eraseUser: async (user: string, options: WalkOptions = {}): Promise<number> => {
       checkName('user', user)
       checkWalk(options)
       return await totalEnded(erase(user, options))
-    }),
+    },
   }
 }
 

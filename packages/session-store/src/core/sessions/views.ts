@@ -84,16 +84,11 @@ export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
       checkName('item', item)
       const operation = withDataIf(options, recordView(keys, { id, item }, now()), keys, id)
       const idempotencyKey = options?.idempotencyKey
-      runner.begin()
-      try {
-        if (idempotencyKey !== undefined)
-          return await recordOnce(operation, { id, item, idempotencyKey })
-        const view = await run(operation)
-        if (view === undefined) await undo(undoView(keys, { id, item }))
-        return requireSession(view)
-      } finally {
-        runner.end()
-      }
+      if (idempotencyKey !== undefined)
+        return await recordOnce(operation, { id, item, idempotencyKey })
+      const view = await run(operation)
+      if (view === undefined) await undo(undoView(keys, { id, item }))
+      return requireSession(view)
     },
   }
 }
