@@ -195,15 +195,21 @@ export class WebSession implements RequestSession {
     return session
   }
 
-  /** Ends the sessions. Keeps the cookies if one may still exist, so that the client can retry. */
+  /**
+   * Ends the session of the bearer token, or else the sessions of the cookies, and removes their cookies. Keeps the
+   * cookies if a session may still exist, so that the client can retry. A bearer token does not end the session of a
+   * cookie: a page of another origin could send its own token with the cookie of its visitor.
+   */
   async logout(response: WebResponse): Promise<boolean> {
     checkOpen(response)
     const bearer = this.#bearer()
     if (bearer === undefined) this.refuseCrossSite()
     const cookies = this.#cookies()
     const token = this.#token ?? bearer
-    const ended = await this.#end(token === undefined ? cookies : [token])
-    if (cookies.length > 0 || this.#setsCookie) this.clearCookie(response)
+    const ending = token === undefined ? cookies : [token]
+    const ended = await this.#end(ending)
+    const hasCookie = cookies.some((cookie) => ending.includes(cookie))
+    if (hasCookie || this.#setsCookie) this.clearCookie(response)
     return ended
   }
 

@@ -109,6 +109,21 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
     }
   })
 
+  test('a logout with a bearer token leaves the cookie of another session', async () => {
+    const { send, login, store } = await running()
+    const [own, other] = [await login(), await login()]
+    const authorization = `Bearer ${own.token}`
+    const answer = await send('POST', '/logout', { authorization, cookie: other.cookie })
+    expect([answer.body, answer.headers.getSetCookie()]).toEqual([{ ended: true }, []])
+    await expect(store.checkToken(own.token)).rejects.toThrow('has ended')
+    expect(await store.checkToken(other.token)).toMatchObject({ user: 'ada' })
+    const last = await send('POST', '/logout', {
+      authorization: `Bearer ${other.token}`,
+      cookie: other.cookie,
+    })
+    expect(last.headers.getSetCookie()).toHaveLength(1)
+  })
+
   test('a logout from another site is rejected, with or without a session', async () => {
     const { send, login, store } = await running()
     const { cookie, token } = await login()
