@@ -1,7 +1,10 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { createClient } from 'redis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { fastifySessionStore } from '../src/adapters/fastify-session.ts'
+import { nodeRedisSender } from '../src/adapters/node-redis.ts'
+import { clusterSender, sentinelSender } from '../src/cluster/index.ts'
 import {
   createSessionStore,
   type SessionStore,
@@ -263,6 +266,18 @@ describe('options', () => {
     for (const options of [null, 5]) {
       expect(() => store.janitor(options as never)).toThrow('must be an object')
       expect(() => createSessionStore(options as never)).toThrow('must be an object')
+    }
+  })
+
+  test('so does one of a sender', () => {
+    const nodes = ['127.0.0.1:1']
+    const unknown = { nodes, name: 'primary', passwort: 'x' } as object as { nodes: string[] }
+    expect(() => clusterSender(unknown)).toThrow('clusterSender has no option')
+    expect(() => sentinelSender(unknown as never)).toThrow('no option passwort')
+    const client = createClient({ disableOfflineQueue: true })
+    expect(() => nodeRedisSender(client, { stalled: 1 } as object)).toThrow('no option stalled')
+    for (const stalledAfterMs of [Number.POSITIVE_INFINITY, 3e9, -1, 'x'] as number[]) {
+      expect(() => nodeRedisSender(client, { stalledAfterMs })).toThrow('stalledAfterMs must be')
     }
   })
 

@@ -1,8 +1,11 @@
 import '../core/node-version.ts'
 import { errorMonitor } from 'node:events'
 import { publishRoundTrip } from '../core/diagnostics.ts'
+import { MAX_TIMEOUT_MS } from '../core/input.ts'
 import type { Command, Reply } from '../core/operation.ts'
+import { checkOptionNames } from '../core/option-names.ts'
 import { notSent, type Outcome } from '../core/outcomes.ts'
+import { checkRange } from '../core/range.ts'
 import type { Sender } from '../core/sending/sender.ts'
 
 /** The part of node-redis's client (`createClient` of the package `redis`) that the sender uses. */
@@ -27,9 +30,12 @@ export interface NodeRedisClient {
  *   be executed after its caller got an error.
  * @param options `stalledAfterMs`: a connection that has not replied for so long is closed and reopened, also during
  *   its handshake. Default 10,000.
- * @throws TypeError for any other client.
+ * @throws TypeError for any other client, and if an option does not exist or is out of range.
  */
-export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_000 } = {}): Sender {
+export function nodeRedisSender(
+  client: NodeRedisClient,
+  options: { stalledAfterMs?: number } = {},
+): Sender {
   if (typeof client?.sendCommand !== 'function' || typeof client.isReady !== 'boolean') {
     throw new TypeError(
       'client must be a client of node-redis: createClient() of the package redis',
@@ -40,6 +46,9 @@ export function nodeRedisSender(client: NodeRedisClient, { stalledAfterMs = 10_0
       'this node-redis client could send a write late; set disableOfflineQueue: true',
     )
   }
+  checkOptionNames('nodeRedisSender', options, { stalledAfterMs: true })
+  const { stalledAfterMs = 10_000 } = options
+  checkRange('stalledAfterMs', stalledAfterMs, { min: 1, max: MAX_TIMEOUT_MS })
   const handshakes = limitHandshakes(client, stalledAfterMs)
   return {
     name: 'node-redis',

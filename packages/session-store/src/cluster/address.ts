@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
 import { checkTls, hostOf } from '../core/connections/redis-url.ts'
+import type { NamesOf } from '../core/option-names.ts'
 
 /** Credentials and TLS for the servers of a cluster, or for those that sentinels monitor. */
 interface Login {
@@ -8,6 +9,8 @@ interface Login {
   /** Connect with TLS: true, or options of Node's `tls.connect`. Default false. */
   tls?: ConnectionOptions | boolean | undefined
 }
+
+export const loginNames: NamesOf<Login> = { username: true, password: true, tls: true }
 
 /** A Redis Cluster. */
 export interface ClusterAddress extends Login {

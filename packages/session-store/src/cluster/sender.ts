@@ -3,6 +3,7 @@ import { DEADLINES_UNTIL_STALLED } from '../core/connections/handshake.ts'
 import { publishRoundTrip } from '../core/diagnostics.ts'
 import { MAX_TIMEOUT_MS } from '../core/input.ts'
 import { type Command, keysOf } from '../core/operation.ts'
+import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 import { notSent, type Outcome } from '../core/outcomes.ts'
 import { checkRange } from '../core/range.ts'
 import { disconnect } from '../core/sending/pool.ts'
@@ -13,7 +14,7 @@ import {
   type StrategyName,
 } from '../core/sending/strategies.ts'
 import { inSequence } from '../core/sending/wires.ts'
-import type { ClusterAddress } from './address.ts'
+import { type ClusterAddress, loginNames } from './address.ts'
 import { batchingPerNode } from './batching.ts'
 import { checkCluster, clusterAt, connectionError } from './client.ts'
 import { ClusterHealth } from './health.ts'
@@ -42,12 +43,21 @@ export interface ClusterSenderOptions extends Partial<ClusterAddress> {
   deadlineMs?: number | undefined
 }
 
+const optionNames: NamesOf<ClusterSenderOptions> = {
+  ...loginNames,
+  nodes: true,
+  client: true,
+  strategy: true,
+  deadlineMs: true,
+}
+
 /**
  * A sender to a Redis Cluster, with one connection to each node. Use it with `keys: partitionedKeys()`.
  *
  * @throws TypeError if an option is invalid.
  */
 export function clusterSender(options: ClusterSenderOptions): Sender {
+  checkOptionNames('clusterSender', options, optionNames)
   const { client, strategy = 'batch', deadlineMs = DEFAULT_DEADLINE_MS, ...login } = options
   checkStrategy(strategy)
   checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })

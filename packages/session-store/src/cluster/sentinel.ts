@@ -7,9 +7,10 @@ import {
   sharedConnection,
   shortConnection,
 } from '../core/connections/client.ts'
+import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 import type { Sender } from '../core/sending/sender.ts'
 import { type StrategyName, senderOf } from '../core/sending/strategies.ts'
-import { type SentinelAddress, sentinelOptions } from './address.ts'
+import { loginNames, type SentinelAddress, sentinelOptions } from './address.ts'
 
 export interface SentinelSenderOptions extends SentinelAddress {
   /** Default `batch`. */
@@ -19,17 +20,25 @@ export interface SentinelSenderOptions extends SentinelAddress {
   deadlineMs?: number | undefined
 }
 
+const optionNames: NamesOf<SentinelSenderOptions> = {
+  ...loginNames,
+  nodes: true,
+  name: true,
+  sentinelUsername: true,
+  sentinelPassword: true,
+  strategy: true,
+  poolSize: true,
+  deadlineMs: true,
+}
+
 /**
  * A sender to the current primary that Redis Sentinel reports, database 0.
  *
  * @throws TypeError if an option is invalid.
  */
-export function sentinelSender({
-  strategy = 'batch',
-  poolSize,
-  deadlineMs,
-  ...address
-}: SentinelSenderOptions): Sender {
+export function sentinelSender(options: SentinelSenderOptions): Sender {
+  checkOptionNames('sentinelSender', options, optionNames)
+  const { strategy = 'batch', poolSize, deadlineMs, ...address } = options
   const sender = senderOf(strategy, {
     server: serverOf(address),
     poolSize,
