@@ -64,6 +64,18 @@ test.each([
   expect(merge([operation, operation]).commands).toEqual([command, command])
 })
 
+test.each([
+  [0.1, 0.2],
+  [1e308, -1e308],
+  [Number.MAX_SAFE_INTEGER, 1],
+])('increments by %d and %d, whose sum may be inexact, are not merged', (...increments) => {
+  const operations = increments.map((by) => ({
+    commands: [['ZINCRBY', 'scores', by, 'ada'] as const],
+    mergeable: true,
+  }))
+  expect(merge(operations).commands).toEqual(operations.flatMap(({ commands }) => commands))
+})
+
 test('commands of an operation that is not mergeable stay as they are', () => {
   const own = [['ZADD', 'recent:', 'XX', 9, 'a']] as const
   const { commands, split } = merge([view('a', 'book', 1), { commands: own }, { commands: own }])

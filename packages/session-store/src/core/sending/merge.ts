@@ -32,6 +32,9 @@ const sharedReply = (reply: Reply) => reply
 const listedReply = (reply: Reply, part: number) =>
   Array.isArray(reply) ? ((reply as Reply[])[part] ?? null) : reply
 
+/** Sums of fractions and of large numbers depend on their order. */
+const isExact = Number.isSafeInteger
+
 const isBelow = (limit: number, value: Argument | undefined) =>
   Number.isInteger(value) && Number(value) >= 0 && Number(value) < limit
 
@@ -92,8 +95,9 @@ const rules = new Map<string, Rule>(
       split: sharedReply, // the number of new members, which `read` must ignore
     },
     ZINCRBY: {
-      fits: (command) => command.length === 4 && Number.isFinite(command[2]),
-      mergeable: (into, command) => into[3] === command[3],
+      fits: (command) => command.length === 4 && isExact(command[2]),
+      mergeable: (into, command) =>
+        into[3] === command[3] && isExact(Number(into[2]) + Number(command[2])),
       add(into, [, , increment]) {
         into[2] = Number(into[2]) + Number(increment)
       },
