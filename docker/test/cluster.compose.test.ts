@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { Client, countOf } from './client.ts'
-import { Stack } from './stack.ts'
+import { createStack, type Stack } from './stack.ts'
 
 const profile = { COMPOSE_PROFILES: 'cluster' }
 const nodes = ['redis-1', 'redis-2', 'redis-3', 'redis-4', 'redis-5', 'redis-6']
@@ -8,7 +8,7 @@ const nodes = ['redis-1', 'redis-2', 'redis-3', 'redis-4', 'redis-5', 'redis-6']
 let stack: Stack
 
 beforeAll(async () => {
-  stack = await Stack.create(inject('compose'))
+  stack = await createStack(inject('compose'))
   await stack.up(profile)
 })
 

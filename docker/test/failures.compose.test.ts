@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { Client, countOf, Viewers } from './client.ts'
 import { outputOf, run } from './command.ts'
-import { Stack } from './stack.ts'
+import { createStack, type Stack } from './stack.ts'
 
 // Runs in a container of an API. Prints the first status of /readyz that is not 200.
 const WATCH_READINESS = `
@@ -18,7 +18,7 @@ console.log(status)`
 let stack: Stack
 
 beforeAll(async () => {
-  stack = await Stack.create(inject('compose'))
+  stack = await createStack(inject('compose'))
   await stack.up()
 })
 

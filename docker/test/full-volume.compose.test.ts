@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { Client, countOf } from './client.ts'
-import { Stack } from './stack.ts'
+import { createStack, type Stack } from './stack.ts'
 
 // A small volume in memory. uid and gid are those of Redis in its image.
 const SMALL_VOLUME = `
@@ -12,7 +12,7 @@ volumes:
 let stack: Stack
 
 beforeAll(async () => {
-  stack = await Stack.create(inject('compose'), SMALL_VOLUME)
+  stack = await createStack(inject('compose'), SMALL_VOLUME)
   await stack.up()
 })
 

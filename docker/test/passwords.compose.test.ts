@@ -9,7 +9,7 @@ import { freePorts } from '@onetrip/stack/ports.ts'
 import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { outputOf } from './command.ts'
-import { Stack } from './stack.ts'
+import { createStack, type Stack } from './stack.ts'
 
 const EMAIL = 'ada@example.com'
 const PASSWORD = 'correct horse battery staple'
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const overrides = ['docker/password.yml', 'docker/https.yml'].map((file) =>
     readFile(join(repository, file), 'utf8'),
   )
-  stack = await Stack.create(inject('compose'), ...(await Promise.all(overrides)))
+  stack = await createStack(inject('compose'), ...(await Promise.all(overrides)))
   await stack.up()
 })
 

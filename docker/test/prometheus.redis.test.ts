@@ -9,6 +9,7 @@ import { type Program, startProgram } from '@onetrip/stack/program.ts'
 import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApiProcess } from '../../apps/api/test/api-process.ts'
+import { Client } from './client.ts'
 import { dashboardQueries } from './dashboard.ts'
 
 const installed = spawnSync('prometheus', ['--version']).status === 0
@@ -65,17 +66,9 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
         ready: /Server is ready to receive web requests/,
       }),
     )
-    const api = apiUrl('127.0.0.1', pooled)
-    const json = { 'content-type': 'application/json' }
-    const login = await fetch(`${api}/login`, {
-      method: 'POST',
-      headers: json,
-      body: '{"user":"a"}',
-    })
-    const { token } = (await login.json()) as { token: string }
-    const headers = { ...json, authorization: `Bearer ${token}` }
-    for (const url of [api, apiUrl('127.0.0.1', naive)]) {
-      await fetch(`${url}/views`, { method: 'POST', headers, body: '{"item":"book"}' })
+    for (const url of [pooled, naive].map((port) => apiUrl('127.0.0.1', port))) {
+      const client = await Client.logIn(url, 'ada')
+      expect(await client.view('book')).toMatchObject({ status: 200 })
     }
   })
 

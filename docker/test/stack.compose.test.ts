@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { Client, countOf } from './client.ts'
 import { outputOf } from './command.ts'
-import { Stack } from './stack.ts'
+import { createStack, type Stack } from './stack.ts'
 
 let stack: Stack
 
 beforeAll(async () => {
-  stack = await Stack.create(inject('compose'))
+  stack = await createStack(inject('compose'))
 })
 
 afterAll(async () => {
@@ -142,7 +142,7 @@ test('the load service prints its table and writes its results to the volume', a
 })
 
 test('the report of the load service is shown at /report', async () => {
-  const answer = await fetch(`http://127.0.0.1:${stack.ports[0]}/report`)
+  const answer = await fetch(`${stack.urls.pooled}/report`)
   expect(answer.status).toBe(200)
   expect(await answer.text()).toContain('Page views over HTTP, at full speed')
 })

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { until } from '@onetrip/stack/until.ts'
-import { type Finished, outputOf, run } from './command.ts'
+import { outputOf, run } from './command.ts'
 
 const READY_MS = 120_000
 
@@ -19,9 +19,6 @@ const OUR_SETTINGS = [
   'LOAD_RESULTS',
   'COMPOSE_PROFILES',
 ]
-
-/** `cluster` exists only with the profile `cluster`. */
-export type Variant = 'pooled' | 'naive' | 'cluster'
 
 /** A container as `docker inspect` shows it: the fields that the tests use. */
 export interface Container {
@@ -42,118 +39,79 @@ export interface Container {
   }
 }
 
-export type Settings = Record<string, string>
-
 /** Whether a container has completed its job, such as forming the cluster. */
 const hasCompleted = ({ Status, ExitCode, Health }: Container['State']) =>
   Status === 'exited' && ExitCode === 0 && Health === undefined
 
-/** Runs docker-compose.yml as a separate project, on free ports of loopback. */
-export class Stack {
-  readonly urls: Record<Variant, string>
-  readonly ports: readonly number[]
-  readonly #compose: readonly string[]
-  readonly #project: string
-  readonly #env: NodeJS.ProcessEnv
-  readonly #folder: string
-  readonly #canWait: boolean
+export type Stack = Awaited<ReturnType<typeof createStack>>
 
-  private constructor(options: {
-    compose: readonly string[]
-    project: string
-    ports: readonly number[]
-    files: string
-    folder: string
-    canWait: boolean
-  }) {
-    const [pooled, naive, cluster] = options.ports
-    this.#compose = options.compose
-    this.#project = options.project
-    this.#folder = options.folder
-    this.#canWait = options.canWait
-    this.ports = options.ports
-    this.urls = {
-      pooled: `http://127.0.0.1:${pooled}`,
-      naive: `http://127.0.0.1:${naive}`,
-      cluster: `http://127.0.0.1:${cluster}`,
-    }
-    this.#env = {
-      ...process.env,
-      COMPOSE_PROJECT_NAME: options.project,
-      COMPOSE_FILE: options.files,
-      API_PORT: String(pooled),
-      NAIVE_PORT: String(naive),
-      CLUSTER_PORT: String(cluster),
-    }
-    for (const name of OUR_SETTINGS) delete this.#env[name]
+/**
+ * Runs docker-compose.yml as a separate project, on free ports of loopback.
+ *
+ * @param command Compose.
+ * @param overrides Compose files (YAML) that are added to ours.
+ */
+export async function createStack(command: readonly string[], ...overrides: string[]) {
+  const folder = await mkdtemp(join(tmpdir(), 'onetrip-compose-'))
+  const files = [join(repository, 'docker-compose.yml')]
+  for (const [index, override] of overrides.entries()) {
+    files.push(join(folder, `override-${index}.yml`))
+    await writeFile(join(folder, `override-${index}.yml`), override)
   }
-
-  /** @param overrides Compose files (YAML) that are added to ours. */
-  static async create(compose: readonly string[], ...overrides: string[]): Promise<Stack> {
-    const folder = await mkdtemp(join(tmpdir(), 'onetrip-compose-'))
-    const files = [join(repository, 'docker-compose.yml')]
-    for (const [index, override] of overrides.entries()) {
-      files.push(join(folder, `override-${index}.yml`))
-      await writeFile(join(folder, `override-${index}.yml`), override)
-    }
-    const ports = await freePorts(3)
-    const project = `onetrip-test-${process.pid}-${ports[0]}`
-    const version = await outputOf([...compose, 'version', '--short'])
-    const canWait = !version.startsWith('1.')
-    return new Stack({ compose, project, ports, files: files.join(delimiter), folder, canWait })
+  const ports = await freePorts(3)
+  const [pooled = 0, naive = 0, cluster = 0] = ports
+  const project = `onetrip-test-${process.pid}-${pooled}`
+  const canWait = !(await outputOf([...command, 'version', '--short'])).startsWith('1.')
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    COMPOSE_PROJECT_NAME: project,
+    COMPOSE_FILE: files.join(delimiter),
+    API_PORT: String(pooled),
+    NAIVE_PORT: String(naive),
+    CLUSTER_PORT: String(cluster),
   }
+  for (const name of OUR_SETTINGS) delete env[name]
+  const label = `label=com.docker.compose.project=${project}`
 
   /** Runs Compose. Returns its standard output; throws if it fails. */
-  async compose(args: readonly string[], settings: Settings = {}): Promise<string> {
-    return await outputOf([...this.#compose, ...args], { env: { ...this.#env, ...settings } })
-  }
+  const compose = (args: readonly string[], settings: NodeJS.ProcessEnv = {}) =>
+    outputOf([...command, ...args], { env: { ...env, ...settings } })
 
   /** Runs Compose. Any exit code is accepted. */
-  async try(args: readonly string[]): Promise<Finished> {
-    return await run([...this.#compose, ...args], { env: this.#env })
-  }
+  const tryCompose = (args: readonly string[]) => run([...command, ...args], { env })
 
-  /** Runs a shell command in a container of a service, without a terminal. */
-  async exec(service: string, script: string): Promise<Finished> {
-    return await this.try(['exec', '-T', service, 'sh', '-c', script])
-  }
-
-  /** Runs a command in one container. Returns its standard output. */
-  async inContainer(id: string, command: readonly string[]): Promise<string> {
-    return await outputOf(['docker', 'exec', id, ...command])
-  }
-
-  /** Starts the services and waits until all are healthy. (Compose 1.29 has no `--wait`.) */
-  async up(settings: Settings = {}, ...args: readonly string[]): Promise<void> {
-    const wait = this.#canWait ? ['--wait'] : []
-    await this.compose(['up', '-d', '--no-build', ...wait, ...args], settings)
-    if (!this.#canWait) await this.untilHealthy()
-  }
-
-  async containers(service?: string): Promise<Container[]> {
-    const filters = [`label=com.docker.compose.project=${this.#project}`]
-    if (service) filters.push(`label=com.docker.compose.service=${service}`)
+  async function containers(service?: string): Promise<Container[]> {
+    const filters = service ? [label, `label=com.docker.compose.service=${service}`] : [label]
     const flags = filters.flatMap((filter) => ['--filter', filter])
     const ids = (await outputOf(['docker', 'ps', '-aq', ...flags])).split('\n').filter(Boolean)
     if (ids.length === 0) return []
     return JSON.parse(await outputOf(['docker', 'inspect', ...ids]))
   }
 
-  async container(service: string): Promise<Container> {
-    const [container] = await this.containers(service)
-    if (!container) throw new Error(`service ${service} has no container`)
-    return container
+  async function container(service: string): Promise<Container> {
+    const [first] = await containers(service)
+    if (!first) throw new Error(`service ${service} has no container`)
+    return first
+  }
+
+  /** Calls `work` repeatedly until it resolves with undefined; otherwise it resolves with the reason. */
+  async function untilDone(what: string, work: () => Promise<string | undefined>): Promise<void> {
+    let reason: string | undefined
+    const done = async () => {
+      reason = await work()
+      return reason === undefined
+    }
+    if (await until(done, { timeoutMs: READY_MS, everyMs: 250 })) return
+    const { output } = await tryCompose(['logs', '--tail', '40'])
+    throw new Error(`not ${what} after ${READY_MS / 1000} s: ${reason}\n${output}`)
   }
 
   /** Waits until every container of these services (default: all) is healthy. */
-  async untilHealthy(...services: string[]): Promise<void> {
-    await this.until('healthy', async () => {
-      const all = await this.containers()
-      const wanted = all.filter(
-        ({ Config }) =>
-          services.length === 0 ||
-          services.includes(Config.Labels['com.docker.compose.service'] ?? ''),
-      )
+  async function untilHealthy(...services: string[]): Promise<void> {
+    const isWanted = ({ Config }: Container) =>
+      services.length === 0 || services.includes(Config.Labels['com.docker.compose.service'] ?? '')
+    await untilDone('healthy', async () => {
+      const wanted = (await containers()).filter(isWanted)
       const unwell = wanted.filter(
         ({ State }) => State.Health?.Status !== 'healthy' && !hasCompleted(State),
       )
@@ -163,40 +121,54 @@ export class Stack {
     })
   }
 
-  /** The health checks of a service's container that started after `time`, oldest first. */
-  async checksSince(
-    service: string,
-    time: number,
-  ): Promise<{ exitCode: number; output: string }[]> {
-    const { State } = await this.container(service)
-    return (State.Health?.Log ?? [])
-      .filter(({ Start }) => Date.parse(Start) > time)
-      .map(({ ExitCode, Output }) => ({ exitCode: ExitCode, output: Output }))
-  }
+  return {
+    urls: {
+      pooled: `http://127.0.0.1:${pooled}`,
+      naive: `http://127.0.0.1:${naive}`,
+      /** Exists only with the profile `cluster`. */
+      cluster: `http://127.0.0.1:${cluster}`,
+    },
+    compose,
+    try: tryCompose,
+    containers,
+    container,
+    until: untilDone,
+    untilHealthy,
 
-  /** Calls `work` repeatedly until it resolves with undefined; otherwise it resolves with the reason. */
-  async until(what: string, work: () => Promise<string | undefined>): Promise<void> {
-    let reason: string | undefined
-    const done = async () => {
-      reason = await work()
-      return reason === undefined
-    }
-    if (await until(done, { timeoutMs: READY_MS, everyMs: 250 })) return
-    const { output } = await this.try(['logs', '--tail', '40'])
-    throw new Error(`not ${what} after ${READY_MS / 1000} s: ${reason}\n${output}`)
-  }
+    /** Runs a shell command in a container of a service, without a terminal. */
+    exec: (service: string, script: string) =>
+      tryCompose(['exec', '-T', service, 'sh', '-c', script]),
 
-  /** Removes everything, including volumes. Returns the ids of what is left. */
-  async down(): Promise<string[]> {
-    const profiles = ['--profile', 'load', '--profile', 'cluster']
-    await this.compose([...profiles, 'down', '--volumes', '--remove-orphans'])
-    await rm(this.#folder, { recursive: true, force: true })
-    const label = `label=com.docker.compose.project=${this.#project}`
-    const lists = [
-      ['ps', '-aq'],
-      ['volume', 'ls', '-q'],
-      ['network', 'ls', '-q'],
-    ].map((list) => outputOf(['docker', ...list, '--filter', label]))
-    return (await Promise.all(lists)).flatMap((text) => text.split('\n').filter(Boolean))
+    /** Runs a command in one container. Returns its standard output. */
+    inContainer: (id: string, words: readonly string[]) =>
+      outputOf(['docker', 'exec', id, ...words]),
+
+    /** Starts the services and waits until all are healthy. (Compose 1.29 has no `--wait`.) */
+    async up(settings: NodeJS.ProcessEnv = {}, ...args: readonly string[]): Promise<void> {
+      const wait = canWait ? ['--wait'] : []
+      await compose(['up', '-d', '--no-build', ...wait, ...args], settings)
+      if (!canWait) await untilHealthy()
+    },
+
+    /** The health checks of a service's container that started after `time`, oldest first. */
+    async checksSince(service: string, time: number) {
+      const { State } = await container(service)
+      return (State.Health?.Log ?? [])
+        .filter(({ Start }) => Date.parse(Start) > time)
+        .map(({ ExitCode, Output }) => ({ exitCode: ExitCode, output: Output }))
+    },
+
+    /** Removes everything, including volumes. Returns the ids of what is left. */
+    async down(): Promise<string[]> {
+      const profiles = ['--profile', 'load', '--profile', 'cluster']
+      await compose([...profiles, 'down', '--volumes', '--remove-orphans'])
+      await rm(folder, { recursive: true, force: true })
+      const lists = [
+        ['ps', '-aq'],
+        ['volume', 'ls', '-q'],
+        ['network', 'ls', '-q'],
+      ].map((list) => outputOf(['docker', ...list, '--filter', label]))
+      return (await Promise.all(lists)).flatMap((text) => text.split('\n').filter(Boolean))
+    },
   }
 }
