@@ -22,7 +22,7 @@ const api = { name: 'the batch API', words: ['apps/api/src/server.ts'] }
 
 test.for([
   ['http', api, served],
-  ['store', redis, ['--strategies=pipeline', '--links=unix']],
+  ['short-connections', redis, ['--builds=patched', '--idle=0', '--transports=unix']],
 ] as const)(
   '%s keeps the complete rounds when a program is killed',
   async ([command, victim, options]) => {
