@@ -53,7 +53,7 @@ const SETTLED_SESSIONS = 10_000
  * - Item counts are those of the home; `migrate` copies the counts of the source to the target.
  * - `run` and `countAttempts` use the source until the migration is finished.
  * - `ping` and `runOnEach` use the servers of both. `ping` rejects if no server of the home serves its keys.
- * - External sessions (`external`) are not supported.
+ * - External sessions (`externalSessions`) are not supported.
  * - Start the migration only after `ready` has resolved in every process.
  *
  * @throws TypeError for any other `home`.

@@ -78,7 +78,7 @@ end
 return changed`
 
 /**
- * Adds to the target's counts what the source has counted since the last reading in the ledger, and operations the
+ * Adds to the target's counts what the source has counted since the last reading in the ledger, and updates the
  * ledger atomically. So a retry adds nothing, and an older reading that arrives late is ignored. Returns the
  * number of views by which the counts have changed.
  *

@@ -5,8 +5,8 @@ import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import { checkRange } from '../range.ts'
 
 /**
- * Limits of the data of one session. The defaults for `store.external`, and so for the session stores of frameworks,
- * are the maxima: they replace stores without limits.
+ * Limits of the data of one session. The defaults for `externalSessions(store)`, and so for the session stores of
+ * frameworks, are the maxima: they replace stores without limits.
  */
 export interface DataLimits {
   /** Maximum number of fields of a session, and of one patch. 1 to 10,000. Default 64. */

@@ -2,7 +2,6 @@ import { checkId, isIdle, type StoreContext } from '../context.ts'
 import { idempotent } from '../errors.ts'
 import { checkName, checkString } from '../input.ts'
 import type { PageOptions } from '../store-options.ts'
-
 import { cursorOf } from './cursor.ts'
 import { statesOf } from './session-operations.ts'
 import type { ListedSession } from './user-session-lists.ts'
