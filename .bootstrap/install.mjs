@@ -1,6 +1,7 @@
 // Installs the dependencies if node_modules lacks a package of package-lock.json, then checks which
 // Node will run the program. The scripts of package.json run this file first, with the Node that runs
 // npm, because node_modules/.bin/node may be incomplete. Plain JavaScript, for Node 20 and newer.
+// With --omit=dev (npm start), packages for tests and development are not needed.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
@@ -30,15 +31,20 @@ const NARROWING_SETTINGS =
 /** An error that is shown without its stack. */
 class Problem extends Error {}
 
+const omitsDev = process.argv.includes('--omit=dev')
+
 /**
- * @typedef {{ version?: string, optional?: boolean, bin?: { node?: string }, os?: string, cpu?: string }} Package
+ * @typedef {{ version?: string, dev?: boolean, optional?: boolean, bin?: { node?: string }, os?: string, cpu?: string }} Package
  * @param {string} file
  * @returns {Record<string, Package>}
  */
 const packagesOf = (file) => JSON.parse(fs.readFileSync(file, 'utf8')).packages
 
-/** Whether everything is installed. Of the optional packages, only this platform's Node is required. */
-function isInstalled() {
+/**
+ * Whether everything is installed, except packages for development if `withoutDev`. Of the optional packages, only
+ * this platform's Node is required.
+ */
+function isInstalled(withoutDev = omitsDev) {
   /** @type {ReturnType<typeof packagesOf>} */
   let installed
   try {
@@ -47,9 +53,10 @@ function isInstalled() {
     return false // The list is missing, or npm was killed while it wrote the list.
   }
   return Object.entries(packagesOf(join(root, 'package-lock.json'))).every(([path, wanted]) => {
-    const { version, optional, bin, os, cpu } = wanted
+    const { version, dev, optional, bin, os, cpu } = wanted
     const isOurNode = bin?.node !== undefined && os === process.platform && cpu === process.arch
     if (!path.includes('node_modules/') || (optional && !isOurNode)) return true
+    if (dev && withoutDev) return true
     return installed[path]?.version === version && fs.existsSync(join(root, path))
   })
 }
@@ -106,13 +113,16 @@ let npm
 
 async function install() {
   console.error('Installing dependencies (once)…')
+  // After --omit=dev, the rest is added. `npm ci` would remove the packages of a running `npm start` first.
+  const npmCommand = isInstalled(true) ? ['install', '--no-save'] : ['ci']
   fs.rmSync(installedList, { force: true })
   // --include and --bin-links override NODE_ENV=production and the user's .npmrc.
-  const args = '--include=dev --include=optional --include=peer --bin-links --loglevel=error'
+  const dev = omitsDev ? '--omit=dev' : '--include=dev'
+  const args = '--include=optional --include=peer --bin-links --loglevel=error'
   const env = Object.entries(process.env).filter(([name]) => !NARROWING_SETTINGS.test(name))
   const cli = process.env.npm_execpath ?? ''
   const command = basename(cli) === 'npm-cli.js' ? [process.execPath, cli] : ['npm']
-  npm = spawn(command[0] ?? '', [...command.slice(1), 'ci', ...args.split(' ')], {
+  npm = spawn(command[0] ?? '', [...command.slice(1), ...npmCommand, dev, ...args.split(' ')], {
     cwd: root,
     env: Object.fromEntries(env),
     stdio: 'inherit',
@@ -125,7 +135,7 @@ async function install() {
   const [code, signal] = await once(npm, 'exit')
   if (code === 0) return
   throw new Problem(
-    `Could not install the dependencies: npm ci ended with ${signal ?? code}; see its output above.\n` +
+    `Could not install the dependencies: npm ${npmCommand[0]} ended with ${signal ?? code}; see its output above.\n` +
       'npm needs its registry (`npm config get registry`). Run the same command again to retry.',
   )
 }

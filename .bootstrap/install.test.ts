@@ -40,7 +40,7 @@ describe('npm start', () => {
     expect(code).toBe(0)
   })
 
-  test('installs everything, even if .npmrc, NODE_ENV or npm settings omit packages', async () => {
+  test('installs what it needs, even if .npmrc, NODE_ENV or npm settings omit packages', async () => {
     const folder = makeRepository(server)
     fs.appendFileSync(join(folder, '.npmrc'), 'omit[]=dev\nomit[]=optional\nbin-links=false\n')
     const narrowed = { NODE_ENV: 'production', npm_config_dry_run: 'true', npm_config_omit: 'dev' }
@@ -48,6 +48,29 @@ describe('npm start', () => {
     expect(output).toContain('running yes')
     expect(code).toBe(0)
     expect(fs.existsSync(join(folder, 'node_modules', '.bin', 'tool'))).toBe(true)
+  })
+
+  test('leaves packages for development to other scripts, which add only those', async () => {
+    const folder = makeRepository(server)
+    await start(folder).end()
+    const packages = join(folder, 'node_modules')
+    expect(fs.existsSync(join(packages, 'checker'))).toBe(false)
+    const { ino } = fs.statSync(join(packages, 'tool'))
+    const lock = fs.readFileSync(join(folder, 'package-lock.json'), 'utf8')
+    server.hold = 'checker'
+    const running = new Npm(folder, ['test'])
+    await expect.poll(() => server.isHolding).toBe(true)
+    expect(fs.statSync(join(packages, 'tool')).ino).toBe(ino) // for a program that is running
+    server.release()
+    const { code, output } = await running.end()
+    expect(output).toContain('checked')
+    expect(code).toBe(0)
+    expect(fs.statSync(join(packages, 'tool')).ino).toBe(ino)
+    expect(fs.readFileSync(join(folder, 'package-lock.json'), 'utf8')).toBe(lock)
+    for (const script of ['start', 'test']) {
+      const again = await new Npm(folder, [script]).end()
+      expect(again).toMatchObject({ code: 0, output: expect.not.stringContaining('Installing') })
+    }
   })
 
   test('installs again if the lock file or the installed packages changed', async () => {
@@ -59,7 +82,8 @@ describe('npm start', () => {
         fs.writeFileSync(list, fs.readFileSync(list, 'utf8').replaceAll('"1.0.0"', '"0.9.0"')),
       'a package was deleted': () =>
         fs.rmSync(join(folder, 'node_modules', 'tool'), { recursive: true }),
-      'a manual npm ci omitted packages': () => new Npm(folder, ['ci', '--omit=dev']).end(),
+      'a manual npm ci omitted the pinned Node': () =>
+        new Npm(folder, ['ci', '--omit=optional']).end(),
       'npm was killed while it wrote its list': () => fs.truncateSync(list, 100),
     }
     for (const [reason, damage] of Object.entries(damages)) {

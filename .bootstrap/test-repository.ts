@@ -87,7 +87,7 @@ const NODES = {
 }
 
 /**
- * Makes a repository with our installer, our `npm start` and two packages, in a folder with a space
+ * Makes a repository with our installer, our `npm start` and three packages (one for development), in a folder with a space
  * in its name. Removed after the test.
  */
 export function makeRepository(
@@ -98,23 +98,27 @@ export function makeRepository(
   const folder = fs.mkdtempSync(join(tmpdir(), 'onetrip install '))
   onTestFinished(() => fs.rmSync(folder, { recursive: true, force: true }))
   const tool = server.pack('tool', 'tool', '#!/bin/sh\necho tool\n')
+  const checker = server.pack('checker', 'checker', '#!/bin/sh\necho checked\n')
   const pinned = server.pack(`node-${node}`, 'node', NODES[node])
   const needs = {
     name: 'here',
     version: '1.0.0',
-    devDependencies: { tool: '1.0.0' },
+    dependencies: { tool: '1.0.0' },
+    devDependencies: { checker: '1.0.0' },
     optionalDependencies: { [`node-${node}`]: '1.0.0' },
   }
   const { scripts } = JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8'))
   const start = scripts.start.replace(/[\w/]+\/start\.ts/, 'program.mjs')
+  const test = scripts.test.replace(/vitest .*/, 'checker')
   const packages = {
     '': needs,
-    'node_modules/tool': { ...tool, dev: true },
+    'node_modules/tool': tool,
+    'node_modules/checker': { ...checker, dev: true },
     [`node_modules/node-${node}`]: { ...pinned, optional: true, os, cpu: process.arch },
   }
   const lock = { name: 'here', version: '1.0.0', lockfileVersion: 3, requires: true, packages }
   const files = {
-    'package.json': JSON.stringify({ ...needs, scripts: { start } }),
+    'package.json': JSON.stringify({ ...needs, scripts: { start, test } }),
     'package-lock.json': JSON.stringify(lock),
     '.npmrc': fs.readFileSync(join(root, '.npmrc')),
     '.node-version': process.versions.node,
