@@ -218,3 +218,12 @@ test('if a target node is killed, the command reports it, and the next run conti
   const users = await Promise.all(sessions.map(({ token }) => after.checkToken(token)))
   expect(users.map(({ user }) => user)).toEqual(sessions.map((_, index) => `user ${index}`))
 })
+
+test('shows its progress', async () => {
+  await logins(await sourceStore(), 100)
+  const { code, stderr } = await run(...fromTo(), '--offline', '--rate', '40', '--batch-size', '5')
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(/^\d+ sessions moved \(\d+\/s\)$/m),
+  })
+})

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { styleText } from 'node:util'
 import { articleKeys, createSessionStore, StoreError } from '@onetrip/session-store'
 import {
   finishMigration,
@@ -26,9 +25,8 @@ interface Flags {
 }
 
 const DEADLINE_MS = 10_000
-/** Interval of progress lines. On a terminal each line replaces the previous one. */
-const TERMINAL_PROGRESS_MS = 200
-const LOG_PROGRESS_MS = 10_000
+/** Interval of progress lines. */
+const PROGRESS_MS = 2_000
 
 const wholeNumber = (min: number, max: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
@@ -76,22 +74,17 @@ Examples:
 
 const formatted = (value: number) => value.toLocaleString('en-US')
 
-function progressLine() {
-  const live = process.stderr.isTTY
-  const everyMs = live ? TERMINAL_PROGRESS_MS : LOG_PROGRESS_MS
+/** Prints the progress to standard error, at most one line per interval. */
+function progressReport() {
   const startedAt = performance.now()
-  let shownAt = live ? 0 : startedAt
-  return {
-    show({ phase, moved, items }: MigrationProgress): void {
-      const now = performance.now()
-      if (now - shownAt < everyMs) return
-      shownAt = now
-      const perSecond = formatted(Math.round((1000 * (moved + items)) / (now - startedAt)))
-      const counts = phase === 'counts' ? `, ${formatted(items)} item counts compared` : ''
-      const text = `${formatted(moved)} sessions moved${counts} (${perSecond}/s)`
-      process.stderr.write(live ? `\r\x1b[2K${text}` : `${text}\n`)
-    },
-    clear: () => void (live && process.stderr.write('\r\x1b[2K')),
+  let shownAt = startedAt
+  return ({ phase, moved, items }: MigrationProgress): void => {
+    const now = performance.now()
+    if (now - shownAt < PROGRESS_MS) return
+    shownAt = now
+    const perSecond = formatted(Math.round((1000 * (moved + items)) / (now - startedAt)))
+    const counts = phase === 'counts' ? `, ${formatted(items)} item counts compared` : ''
+    process.stderr.write(`${formatted(moved)} sessions moved${counts} (${perSecond}/s)\n`)
   }
 }
 
@@ -155,22 +148,17 @@ async function move(
   signal: AbortSignal,
 ): Promise<string[]> {
   const startedAt = performance.now()
-  const line = progressLine()
-  try {
-    const onProgress = (progress: MigrationProgress) => line.show(progress)
-    const done = await migrate(sides, { batchSize, signal, onProgress, ...(rate && { rate }) })
-    const { sessions, moving } = await surveyMigration(sides)
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
-    const left = sessions + moving
-    return [
-      `Moved ${formatted(done.moved)} sessions and ${formatted(done.views)} views of ${formatted(done.items)} items in ${seconds} s.`,
-      left > 0
-        ? `The source has ${formatted(left)} sessions again: some APIs still create sessions there. Set REDIS_MIGRATE_HOME=target for every API, then run this command again.`
-        : 'The source has no more sessions. Deploy every API with the target alone (in REDIS_URL, without REDIS_MIGRATE_…; step 5 in docs/scaling-migration.md), then run this command with --finish.',
-    ]
-  } finally {
-    line.clear()
-  }
+  const options = { batchSize, signal, onProgress: progressReport(), ...(rate && { rate }) }
+  const done = await migrate(sides, options)
+  const { sessions, moving } = await surveyMigration(sides)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  const left = sessions + moving
+  return [
+    `Moved ${formatted(done.moved)} sessions and ${formatted(done.views)} views of ${formatted(done.items)} items in ${seconds} s.`,
+    left > 0
+      ? `The source has ${formatted(left)} sessions again: some APIs still create sessions there. Set REDIS_MIGRATE_HOME=target for every API, then run this command again.`
+      : 'The source has no more sessions. Deploy every API with the target alone (in REDIS_URL, without REDIS_MIGRATE_…; step 5 in docs/scaling-migration.md), then run this command with --finish.',
+  ]
 }
 
 function errorText(error: unknown): string {
@@ -190,7 +178,7 @@ command.action(async (flags: Flags) => {
   try {
     for (const text of await run(flags, stop.signal)) process.stdout.write(`${text}\n`)
   } catch (error) {
-    process.stderr.write(`${styleText('red', 'error:')} ${errorText(error)}\n`)
+    process.stderr.write(`error: ${errorText(error)}\n`)
     process.exitCode = 1
   }
 })

@@ -48,10 +48,9 @@ interface WorkersOptions {
   log: FastifyBaseLogger
 }
 
-/** A worker that has listened for this long is replaced at once, any other after a delay that doubles. */
+/** A worker that has listened for this long is replaced at once, any other after a delay. */
 const STABLE_AFTER_MS = 10_000
-const FIRST_DELAY_MS = 100
-const MAX_DELAY_MS = 10_000
+const RESTART_DELAY_MS = 1_000
 
 /** Starts the workers and replaces those that exit. If this process is killed, Node ends its workers. */
 export function startWorkers({ count, graceMs, log }: WorkersOptions) {
@@ -75,8 +74,7 @@ export function startWorkers({ count, graceMs, log }: WorkersOptions) {
       for (const listen of ready.splice(0)) listen()
     })
 
-  /** @param failures Consecutive exits of predecessors that had not listened for `STABLE_AFTER_MS`. */
-  function fork(number: number, failures: number): void {
+  function fork(number: number): void {
     const worker = cluster.fork({ [NUMBER_VARIABLE]: String(number) })
     let listeningSince = Number.POSITIVE_INFINITY
     let failure: unknown
@@ -105,7 +103,7 @@ export function startWorkers({ count, graceMs, log }: WorkersOptions) {
       metrics.retire(worker)
       if (stopping.signal.aborted) return
       const stable = performance.now() - listeningSince >= STABLE_AFTER_MS
-      if (serving) void replace(number, stable ? 0 : failures + 1, reason)
+      if (serving) void replace(number, stable ? 0 : RESTART_DELAY_MS, reason)
       else started.reject(new Error(reason))
     }
     worker.once('exit', (code, signal) =>
@@ -117,12 +115,11 @@ export function startWorkers({ count, graceMs, log }: WorkersOptions) {
     })
   }
 
-  async function replace(number: number, failures: number, reason: string): Promise<void> {
-    const delayMs = failures && Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS)
+  async function replace(number: number, delayMs: number, reason: string): Promise<void> {
     metrics.restarts.inc()
     log.error({ worker: number, reason, delayMs }, 'worker died; starting a replacement')
     await delay(delayMs, undefined, { signal: stopping.signal }).catch(() => {})
-    if (!stopping.signal.aborted) fork(number, failures)
+    if (!stopping.signal.aborted) fork(number)
   }
 
   process.once('exit', kill)
@@ -130,7 +127,7 @@ export function startWorkers({ count, graceMs, log }: WorkersOptions) {
   // each connection and passes it on; a connection on its way to a worker that exits is never answered or
   // closed.
   cluster.schedulingPolicy = cluster.SCHED_NONE
-  for (let number = 1; number <= count; number++) fork(number, 0)
+  for (let number = 1; number <= count; number++) fork(number)
 
   return {
     /** Resolves when all workers listen; rejects with the reason of the first one that could not start. */
