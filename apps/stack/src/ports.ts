@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import type { AddressInfo, Server, TcpNetConnectOpts } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { messageOf, Problem } from './problem.ts'
-import { listenersOn } from './processes.ts'
 
 /** A port that one of our programs will listen on, and how the user can change it. */
 export interface WantedPort {
@@ -23,22 +22,16 @@ async function listen(port: number, host: string): Promise<Server> {
 
 const close = (server: Server) => server[Symbol.asyncDispose]()
 
-async function whyNot({ port, what, how }: WantedPort, error: unknown): Promise<string> {
-  if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
-    return `Port ${port} for ${what} cannot be used: ${messageOf(error)}. Choose another with ${how}, or another address with --host or HOST.`
-  }
-  const holders = await listenersOn(port)
-  const pids = holders.map(({ pid }) => pid).join(' ')
-  const holder = pids ? `${holders[0]?.program} (process ${pids})` : 'another program'
-  const end = pids ? `end it: kill ${pids}` : 'end that program.'
-  return `Port ${port} for ${what} is already in use by ${holder}. Choose another with ${how}, or ${end}`
+function whyNot({ port, what, how }: WantedPort, error: unknown): string {
+  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+    ? `Port ${port} for ${what} is already in use. Choose another with ${how}, or end the program that uses it.`
+    : `Port ${port} for ${what} cannot be used: ${messageOf(error)}. Choose another with ${how}, or another address with --host or HOST.`
 }
 
 /**
  * Checks that every port is free.
  *
- * @throws Problem that names the first port that is not, the process that uses it (if known), and the option that
- *   changes the port.
+ * @throws Problem that names the first port that is not, and the option that changes it.
  */
 export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   for (const [index, port] of wanted.entries()) {
@@ -51,7 +44,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
     try {
       await close(await listen(port.port, port.host))
     } catch (error) {
-      throw new Problem(await whyNot(port, error))
+      throw new Problem(whyNot(port, error))
     }
   }
 }

@@ -29,15 +29,15 @@ export async function removeRecord(path: string): Promise<void> {
 
 /** The record of a stack, running or not. Null if it does not exist or is invalid. */
 export async function readRecord(path: string): Promise<StackRecord | null> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
   try {
-    const record: StackRecord | null = JSON.parse(await readFile(path, 'utf8'))
-    const programs = [...(record?.redis.nodes ?? []), ...(record?.apis ?? [])]
-    const urls = [record?.redis.url, ...programs.map(({ url }) => url)]
-    return urls.every((url) => url !== undefined && URL.canParse(url)) ? record : null
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === undefined || code === 'ENOENT') return null // no file, or not a valid record
-    throw error
+    const record: StackRecord = JSON.parse(text ?? '')
+    for (const { url } of [record.redis, ...record.apis]) new URL(url)
+    return record
+  } catch {
+    return null
   }
 }
 

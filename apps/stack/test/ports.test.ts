@@ -26,11 +26,6 @@ test('the error for a port in use names the port, its purpose and the option tha
   await expect(checked).rejects.toThrow(new RegExp(`${taken}.*Redis.*--redis-port`))
 })
 
-test.runIf(process.platform === 'linux')('names the process that uses a port', async () => {
-  const port = await listening({ port: 0, host: '::' })
-  await expect(checkPorts([wanted(port)])).rejects.toThrow(`kill ${process.pid}`)
-})
-
 test('two programs cannot use the same port', async () => {
   const [port = 0] = await freePorts(1)
   const checked = checkPorts([wanted(port), wanted(port, { how: '--naive-port' })])
