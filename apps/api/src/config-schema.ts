@@ -83,7 +83,7 @@ export const configSchema = Type.Object({
     default: 1,
     minimum: 1,
     maximum: 64,
-    description: 'Shared Redis connections per process; a cluster always has one to each node',
+    description: 'Shared Redis connections per process. A cluster always has one to each node',
   }),
   REDIS_DEADLINE_MS: Type.Integer({
     default: 2000,

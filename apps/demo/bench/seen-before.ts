@@ -9,12 +9,14 @@ import {
   type Command,
   createSessionStore,
   type Operation,
-  parseInfo,
   type StrategyName,
+  strategyNames,
 } from '@onetrip/session-store'
+import { unixUrl } from '@onetrip/stack/address.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
 import { startRedis } from '@onetrip/stack/redis.ts'
-import { startRelay } from '@onetrip/stack/relay/process.ts'
-import { Redis } from 'ioredis'
+import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { median } from 'simple-statistics'
 import { shopKeys } from '../src/shop/keys.ts'
 import { filter, seeItem } from '../src/shop/viewers.ts'
 
@@ -48,61 +50,45 @@ const bitfield = (item: string, user: string): Operation<unknown> => {
 }
 
 const structures = { SETBIT: seeItem, BITFIELD: bitfield, HyperLogLog: hyperLogLog }
-const strategies: StrategyName[] = ['naive', 'sequential', 'pipeline', 'batch']
 
 const directory = await mkdtemp(join(tmpdir(), 'onetrip-bench-'))
 const socket = join(directory, 'redis.sock')
 const redis = await startRedis({ socket, directory })
-const relay = await startRelay({ to: socket, roundTrip: '0.271ms', bandwidth: '1Gb/s' })
-const admin = new Redis(socket)
-const near = `unix://${socket}`
-const places = [
-  { place: 'Unix socket, 1 item', url: near, items: 1 },
-  { place: 'Unix socket, 100 items', url: near, items: 100 },
-  { place: '0.271 ms and 1 Gb/s, 100 items', url: `redis://${relay.address}`, items: 100 },
-]
-
-async function counters() {
-  const info = parseInfo(await admin.info('everything'))
-  const number = (name: string) => Number(info.get(name))
-  return {
-    cpuSeconds: number('used_cpu_user') + number('used_cpu_sys'),
-    commands: number('total_commands_processed'),
-  }
-}
+const url = unixUrl(socket)
+const monitor = await RedisMonitor.connect(url)
 
 interface Case {
-  url: string
   items: number
   strategy: StrategyName
   name: keyof typeof structures
 }
 
-async function measure({ url, items, strategy, name }: Case) {
-  await admin.flushall()
-  const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
+let measurements = 0
+
+async function measure({ items, strategy, name }: Case) {
+  const prefix = `item-${++measurements}` // each measurement has new keys
   const store = createSessionStore({
     url,
     strategy,
-    tokens,
+    tokens: { secrets: [newSecret()] },
     janitor: 'elsewhere',
     deadlineMs: 30_000,
   })
   await store.ready()
-  const before = await counters()
+  const before = await monitor.read()
   const startedAt = performance.now()
   let calls = 0
   await Promise.all(
     Array.from({ length: CALLERS }, async (_, caller) => {
       for (let call = 0; performance.now() - startedAt < 1_000 * seconds; call++) {
-        const update = structures[name](`item-${(caller + call) % items}`, `user-${caller}-${call}`)
-        await store.run<unknown>(update)
+        const item = `${prefix}-${(caller + call) % items}`
+        await store.run<unknown>(structures[name](item, `user-${caller}-${call}`))
         calls++
       }
     }),
   )
   const took = (performance.now() - startedAt) / 1_000
-  const after = await counters()
+  const after = await monitor.read()
   await store.close()
   return {
     callsPerSecond: calls / took,
@@ -111,31 +97,28 @@ async function measure({ url, items, strategy, name }: Case) {
   }
 }
 
-const results = new Map<string, Awaited<ReturnType<typeof measure>>[]>()
+const cases = [1, 100].flatMap((items) =>
+  (Object.keys(structures) as (keyof typeof structures)[]).flatMap((name) =>
+    strategyNames.map((strategy): Case => ({ items, name, strategy })),
+  ),
+)
+const results = cases.map((): Awaited<ReturnType<typeof measure>>[] => [])
 for (let round = 0; round < rounds; round++) {
-  for (const { place, ...one } of places) {
-    for (const name of Object.keys(structures) as (keyof typeof structures)[]) {
-      for (const strategy of strategies) {
-        const key = `${place} | ${name} | ${strategy}`
-        results.set(key, [...(results.get(key) ?? []), await measure({ ...one, strategy, name })])
-      }
-    }
-  }
+  for (const [index, one] of cases.entries()) results[index]?.push(await measure(one))
 }
 
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-console.log('| where | structure | strategy | calls/s | commands /call | Redis CPU µs /call |')
+console.log('| where | structure | strategy | commands /call | Redis CPU µs /call | calls/s |')
 console.log('| --- | --- | --- | ---: | ---: | ---: |')
-for (const [key, all] of results) {
-  const rate = Math.round(median(all.map(({ callsPerSecond }) => callsPerSecond)))
-  const [commands, cpu] = (['commands', 'redisCpuMicros'] as const).map((metric) =>
-    median(all.map((one) => one[metric])).toFixed(1),
+for (const [index, { items, name, strategy }] of cases.entries()) {
+  const of = (metric: 'callsPerSecond' | 'commands' | 'redisCpuMicros') =>
+    median((results[index] ?? []).map((one) => one[metric]))
+  const rate = Math.round(of('callsPerSecond')).toLocaleString('en')
+  const costs = `${of('commands').toFixed(1)} | ${of('redisCpuMicros').toFixed(1)}`
+  console.log(
+    `| ${items} item${items === 1 ? '' : 's'} | ${name} | ${strategy} | ${costs} | ${rate} |`,
   )
-  console.log(`| ${key} | ${rate.toLocaleString('en')} | ${commands} | ${cpu} |`)
 }
 
-admin.disconnect()
-await relay.stop()
+monitor.close()
 await redis.stop()
 await rm(directory, { recursive: true })

@@ -70,16 +70,6 @@ export function after(state, { name, data }) {
   }
 }
 
-const totals = /** @type {const} */ ([
-  'requests',
-  'errors',
-  'connectionsOpened',
-  'roundTrips',
-  'commands',
-  'redisCpuUs',
-  'apiCpuUs',
-])
-
 /**
  * Values of a lane's card and column; null: not known yet.
  *
@@ -103,15 +93,12 @@ export function laneOf({ race, points, turns, current, done }, lane) {
   }
 }
 
-/** @param {readonly Turn[]} turns @returns {Totals} */
-function sumOf(turns) {
-  const sum = (/** @type {keyof Totals} */ name) => turns.reduce((all, turn) => all + turn[name], 0)
-  return /** @type {Totals} */ (
-    /** @type {unknown} */ (
-      Object.fromEntries(totals.map((name) => [name, sum(/** @type {keyof Totals} */ (name))]))
-    )
-  )
-}
+/** Sums every figure of the turns. @param {Turn[]} turns @returns {Totals} */
+const sumOf = (turns) =>
+  turns.reduce((sum, turn) => {
+    const names = /** @type {(keyof Totals)[]} */ (Object.keys(sum))
+    return { ...turn, ...Object.fromEntries(names.map((name) => [name, sum[name] + turn[name]])) }
+  })
 
 /**
  * Returns the points of both lanes in uPlot's format: a common list of seconds, then a list of values per

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { json } from 'node:stream/consumers'
 import { clusterOf, isLocal, redisAddress } from '@onetrip/stack/address.ts'
 import { messageOf } from '@onetrip/stack/problem.ts'
-import type { RaceInput, RaceLimits } from '../events.ts'
+import type { RaceInput, RaceLimits, WireInput } from '../events.ts'
 import { RaceFeed } from './feed.ts'
-import { parseLanes, parseRace, Refusal } from './input.ts'
+import { checkLanes, checkRace, Refusal } from './input.ts'
 import { clusterRace, type RaceOptions, RaceTrack, raceLimits } from './race.ts'
 import { WireTap } from './wire.ts'
 
@@ -48,7 +48,8 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
   const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
     'GET /race': () => (why ? { race: null, why } : { race: limits }),
     'POST /race': async (request, response) => {
-      const input = parseRace(await json(request), limits)
+      const input = (await json(request)) as RaceInput
+      checkRace(input, limits)
       if (feed.running) throw new Refusal(409, RUNNING)
       response.statusCode = 202
       return { id: startRace(input) }
@@ -56,7 +57,8 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
     'GET /race/events': (_, response) => sendEvents(feed, response, ending.signal),
     'POST /wire': async (request) => {
       if (onCluster) throw new Refusal(404, NO_WIRE)
-      const input = parseLanes(await json(request), limits)
+      const input = (await json(request)) as WireInput
+      checkLanes(input, limits)
       if (feed.running) throw new Refusal(409, RUNNING)
       if (waiting >= MAX_WAITING)
         throw new Refusal(
@@ -146,12 +148,4 @@ function sendEvents(feed: RaceFeed, response: ServerResponse, ending: AbortSigna
     clearInterval(heartbeat)
     ending.removeEventListener('abort', end)
   })
-}
-
-async function json(request: IncomingMessage): Promise<unknown> {
-  try {
-    return JSON.parse(await text(request))
-  } catch {
-    throw new Refusal(400, 'The body must be JSON.')
-  }
 }
