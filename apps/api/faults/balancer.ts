@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { serve } from '@onetrip/stack/testing/serve.ts'
 import { Agent, request } from 'undici'
 import { onTestFinished } from 'vitest'
 
@@ -63,18 +62,13 @@ export async function balancerForThisTest(servers: readonly string[]): Promise<B
       outgoing.writeHead(502).end(String(error))
     }
   }
-  const server = createServer((incoming, outgoing) => void forward(incoming, outgoing))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   onTestFinished(async () => {
     over.abort()
     await checking
-    server.closeAllConnections()
-    server.close()
     await agent.destroy()
   })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, serving: () => [...ready] }
+  const url = await serve((incoming, outgoing) => void forward(incoming, outgoing))
+  return { url, serving: () => [...ready] }
 }
 
 const without = <Value>(headers: Readonly<Record<string, Value>>): Record<string, Value> =>

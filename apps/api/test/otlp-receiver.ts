@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { serve } from '@onetrip/stack/testing/serve.ts'
 import protobuf from 'protobufjs'
-import { onTestFinished } from 'vitest'
 
 export interface ReceivedSpan {
   traceId: string
@@ -52,20 +50,14 @@ const recordOf = (attributes: readonly unknown[]) =>
 export async function otlpReceiverForThisTest(): Promise<OtlpReceiver> {
   const bodies: Buffer[] = []
   const headers: IncomingHttpHeaders[] = []
-  const server = createServer(async (request, response) => {
+  const url = await serve(async (request, response) => {
     const body = await buffer(request)
     headers.push(request.headers)
     if (request.method === 'POST' && request.url === '/v1/traces') bodies.push(body)
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     headers,
     get bytes() {
       return Buffer.concat(bodies)

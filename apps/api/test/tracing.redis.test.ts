@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { serve } from '@onetrip/stack/testing/serve.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest, startApiProcess } from './api-process.ts'
 import { ask, logIn } from './client.ts'
@@ -208,39 +209,29 @@ test('if the collector is down, one line is logged', async () => {
 })
 
 test('a collector that never answers does not prevent the shutdown', async () => {
-  const sockets = createServer()
-  sockets.listen(0, '127.0.0.1')
-  await once(sockets, 'listening')
-  onTestFinished(() => void sockets.close())
-  const asked = once(sockets, 'connection')
-  const { port } = sockets.address() as { port: number }
-  const { api, url } = await apiProcessForThisTest(settings(`http://127.0.0.1:${port}`))
+  const asked = Promise.withResolvers<void>()
+  const collector = await serve(() => asked.resolve())
+  const { api, url } = await apiProcessForThisTest(settings(collector))
   await logIn(url, USER)
   const end = api.stop(30_000)
-  const [socket] = await asked
-  onTestFinished(() => socket.destroy())
+  await asked.promise
   expect(await end).toEqual({ code: 0, signal: null })
 })
 
 test.each([
-  ['not loaded', ''],
-  ['loaded', 'http://127.0.0.1:1'],
-])('OpenTelemetry is %s with the endpoint %j', async (expected, endpoint) => {
+  ['', false],
+  ['http://127.0.0.1:1', true],
+])('with the endpoint %j, OpenTelemetry is loaded: %j', async (endpoint, expected) => {
   // prom-client loads @opentelemetry/api in any case.
   const hook = `import { registerHooks } from 'node:module'
     registerHooks({ load(url, context, next) {
       if (/@opentelemetry.(?!api)|src.tracing/.test(url)) process.stderr.write('loaded ' + url + '\\n')
       return next(url, context)
     } })`
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`
   const lines: string[] = []
-  const api = await startApiProcess(
-    {
-      ...settings(endpoint),
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
-    },
-    { onLine: (line) => lines.push(line) },
-  )
+  const onLine = (line: string) => void lines.push(line)
+  const api = await startApiProcess({ ...settings(endpoint), NODE_OPTIONS }, { onLine })
   await api.stop()
-  const loaded = lines.filter((line) => line.startsWith('loaded '))
-  expect(loaded.length > 0).toBe(expected === 'loaded')
+  expect(lines.some((line) => line.startsWith('loaded '))).toBe(expected)
 })

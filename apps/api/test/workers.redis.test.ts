@@ -5,7 +5,7 @@ import { accepts, freePorts } from '@onetrip/stack/ports.ts'
 import { isAlive } from '@onetrip/stack/processes.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { startApiProcess } from './api-process.ts'
+import { failedStart } from './api-process.ts'
 import {
   clusterForThisTest,
   connection,
@@ -108,18 +108,11 @@ test('a second API on the same port fails with an error that names the port', as
     PORT: String(port),
   })
   for (const workers of ['1', String(WORKERS)]) {
-    const second = startApiProcess({
-      PORT: String(port),
-      WORKERS: workers,
-      REDIS_URL: `unix://${redis.socket}`,
-    })
-    const error: Error = await second.then(
-      (program) => program.stop().then(() => new Error('it started')),
-      (reason) => reason,
-    )
-    expect(error.message).toContain('(exit code 1)')
-    expect(error.message.match(/cannot start/g)).toHaveLength(1)
-    expect(error.message).toContain(`port ${port} on 127.0.0.1 is in use`)
+    const settings = { PORT: String(port), WORKERS: workers, REDIS_URL: `unix://${redis.socket}` }
+    const { code, stderr } = await failedStart(settings)
+    expect(code).toBe(1)
+    expect(stderr.match(/cannot start/g)).toHaveLength(1)
+    expect(stderr).toContain(`port ${port} on 127.0.0.1 is in use`)
   }
   expect(await connection(url)('/healthz')).toBe(OK)
 })

@@ -86,6 +86,21 @@ test('a value that changes during its read is not cached', async () => {
   expect(replies).toHaveLength(2)
 })
 
+test('a failed read is not cached', async () => {
+  let failing = false
+  const { cache, works } = cacheForThisTest({
+    async read() {
+      if (failing) throw new Error('no connection')
+      return 'value'
+    },
+  })
+  await works()
+  failing = true
+  await expect(cache.get('cached:a')).rejects.toThrow('no connection')
+  failing = false
+  expect(await cache.get('cached:a')).toBe('value')
+})
+
 test('nothing is cached from the loss of the connection until it is back', async () => {
   const refusals: string[] = []
   const { cache, lastRead, works } = cacheForThisTest({

@@ -28,9 +28,9 @@ test('calculates the share of other programs and other guests', () => {
 
 test.runIf(process.platform === 'linux')('includes children, also exited ones', async () => {
   const before = (await readFamilyCpu(process.pid)) ?? Number.NaN
-  const burn = 'while (process.cpuUsage().user < 300_000);'
+  const burn = 'while (process.cpuUsage().user < 100_000);'
   execFileSync(process.execPath, ['-e', burn])
   const after = (await readFamilyCpu(process.pid)) ?? Number.NaN
-  expect(after - before).toBeGreaterThan(0.25)
+  expect(after - before).toBeGreaterThan(0.08)
   expect(await readFamilyCpu(2 ** 30)).toBeNull()
 })
