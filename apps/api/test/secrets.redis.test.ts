@@ -100,13 +100,13 @@ test('an unexpected error is logged, and the response does not reveal it', async
   expect(log.text()).not.toMatch(/a-token|a-password/)
 })
 
-test.each([null, undefined])('a route that throws %s causes a coded error', async (thrown) => {
+test('a route that throws null causes a coded error', async () => {
   const log = logged()
   const app = await appForThisTest(server.socket, {
     logger: log.logger,
     routes: async (own) => {
       own.get('/throws', async () => {
-        throw thrown
+        throw null
       })
     },
   })

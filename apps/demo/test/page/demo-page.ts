@@ -1,5 +1,11 @@
-import { browserOfThisFile, type OpenOptions } from '@onetrip/stack/testing/browser.ts'
+import {
+  accessibilityFaults,
+  browserOfThisFile,
+  type OpenOptions,
+  overflowOf,
+} from '@onetrip/stack/testing/browser.ts'
 import type { Locator, Page } from 'playwright-core'
+import { expect } from 'vitest'
 
 /** Actions of a user on the demo page. Finds elements like a screen reader: by role and name. */
 export class DemoPage {
@@ -114,6 +120,18 @@ export class DemoPage {
   get sessions(): Locator {
     return this.page.getByRole('list', { name: 'Your sessions' }).getByRole('listitem')
   }
+}
+
+/** Both themes, and both widths. */
+export const views = [
+  { width: 1_280, theme: 'light' },
+  { width: 360, theme: 'dark' },
+] as const
+
+/** Fails if axe-core finds a violation or the page is wider than its window. */
+export async function expectGood({ page }: DemoPage, state: string): Promise<void> {
+  expect(await accessibilityFaults(page), state).toEqual([])
+  expect(await overflowOf(page), state).toBe(0)
 }
 
 /** Like `browserOfThisFile`, for the demo page. */

@@ -1,38 +1,11 @@
-import { accessibilityFaults, overflowOf } from '@onetrip/stack/testing/browser.ts'
 import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
-import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { stackOfThisFile, startTestStack } from '@onetrip/stack/testing/stack.ts'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { type DemoPage, demoPagesOfThisFile } from './demo-page.ts'
-
-/** Both themes, and both widths. */
-const views = [
-  { width: 1_280, theme: 'light' },
-  { width: 360, theme: 'dark' },
-] as const
-
-/** Fails if axe-core finds a violation or the page is wider than its window. */
-async function expectGood({ page }: DemoPage, state: string): Promise<void> {
-  expect(await accessibilityFaults(page), state).toEqual([])
-  expect(await overflowOf(page), state).toBe(0)
-}
+import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
+import { describe, expect, test } from 'vitest'
+import { type DemoPage, demoPagesOfThisFile, expectGood, views } from './demo-page.ts'
 
 describe.skipIf(!chromiumPath)('the look of the page', () => {
   const stack = stackOfThisFile()
   const browser = demoPagesOfThisFile()
-
-  test('is accessible and not too wide while Redis is down', async () => {
-    const redis = await redisForThisTest()
-    const { url, stop } = await startTestStack({ REDIS_URL: `unix://${redis.socket}` })
-    onTestFinished(stop)
-    const expected = /status of 503/
-    const demos = await Promise.all(views.map((view) => browser.open(url, { ...view, expected })))
-    redis.program.signal('SIGKILL')
-    for (const [index, demo] of demos.entries()) {
-      await demo.outage.waitFor()
-      await expectGood(demo, JSON.stringify(views[index]))
-    }
-  })
 
   test('has no animation with prefers-reduced-motion', async () => {
     const moving = async (reducedMotion: boolean) => {

@@ -2,7 +2,7 @@ import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { startTestStack } from '@onetrip/stack/testing/stack.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { demoPagesOfThisFile } from './demo-page.ts'
+import { demoPagesOfThisFile, expectGood, views } from './demo-page.ts'
 
 describe.skipIf(!chromiumPath)('when Redis is killed', () => {
   const browser = demoPagesOfThisFile()
@@ -11,7 +11,11 @@ describe.skipIf(!chromiumPath)('when Redis is killed', () => {
     const redis = await redisForThisTest()
     const stack = await startTestStack({ REDIS_URL: `unix://${redis.socket}` })
     onTestFinished(stack.stop)
-    const demo = await browser.open(stack.url, { expected: /status of 503/ })
+    const expected = /status of 503/
+    const [demo, narrow] = await Promise.all([
+      browser.open(stack.url, { ...views[0], expected }),
+      browser.open(stack.url, { ...views[1], expected }),
+    ])
     await demo.logIn('ada')
     await demo.item('lamp').click()
     await expect.poll(() => demo.item('lamp').innerText()).toContain('1 view')
@@ -19,6 +23,8 @@ describe.skipIf(!chromiumPath)('when Redis is killed', () => {
     redis.program.signal('SIGKILL')
     await demo.outage.waitFor()
     expect(await demo.outage.innerText()).toContain('Redis does not answer')
+    await narrow.outage.waitFor()
+    for (const page of [demo, narrow]) await expectGood(page, 'Redis is down')
     // A page opened during the outage loads, shows the outage, and restores its user afterwards.
     await demo.page.reload()
     await demo.outage.waitFor()
