@@ -1,22 +1,15 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Limits } from '../src/limits.ts'
-import { appOn, listen } from './support.ts'
+import { appOn, connectTo, listen } from './support.ts'
 
 /** Starts an API with these limits, without Redis, and returns its port. */
 async function portWith(limits: Partial<Limits>): Promise<number> {
   const app = await appOn('/nowhere/redis.sock', { limits })
   onTestFinished(() => app.close())
   return await listen(app)
-}
-
-async function connectTo(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
-  onTestFinished(() => void socket.destroy())
-  await once(socket, 'connect')
-  return socket
 }
 
 /** Everything that the server sent before it closed or reset the connection. */

@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { AppOptions } from '../src/app.ts'
-import { appForThisTest, listen, login } from './support.ts'
+import { appForThisTest, connectTo, listen, login } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -32,10 +32,7 @@ async function pipelining(
     ].join('\r\n')
 
   async function pipeline(...requests: string[]) {
-    const client = connect(port, '127.0.0.1')
-    onTestFinished(() => void client.destroy())
-    client.on('error', () => undefined)
-    await once(client, 'connect')
+    const client = await connectTo(port)
     let text = ''
     client.on('data', (chunk) => {
       text += chunk

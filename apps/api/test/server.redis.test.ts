@@ -5,10 +5,9 @@ import { ask, logIn } from './client.ts'
 
 const server = redisOfThisFile()
 
-test.each(['batch', 'naive'])('%s: sessions above a maximum end', async (STRATEGY) => {
+test('sessions above a maximum end', async () => {
   const { url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${server.socket}`,
-    STRATEGY,
     MAX_SESSIONS: '2',
     MAX_SESSIONS_PER_USER: '1',
     JANITOR_INTERVAL_SECONDS: '1',

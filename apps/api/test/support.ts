@@ -1,4 +1,5 @@
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import { createSessionStore, type StrategyName } from '@onetrip/session-store'
 import type { FastifyInstance } from 'fastify'
@@ -66,6 +67,15 @@ export const view = (app: FastifyInstance, token: string, item = 'book') =>
 export async function listen(app: FastifyInstance): Promise<number> {
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port
+}
+
+/** Opens a connection, which is closed when the current test ends. The server may close it before. */
+export async function connectTo(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'connect')
+  return socket
 }
 
 /** Collects the lines of a log. */

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Limits } from '../src/limits.ts'
 import { apiProcessForThisTest } from './api-process.ts'
-import { appForThisTest, listen, login } from './support.ts'
+import { appForThisTest, connectTo, listen, login } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -13,14 +13,6 @@ const server = redisOfThisFile()
 async function listening(limits: Partial<Limits>) {
   const app = await appForThisTest(server.socket, { limits })
   return { app, port: await listen(app) }
-}
-
-async function connectTo(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => undefined) // the server closes it
-  onTestFinished(() => void socket.destroy())
-  await once(socket, 'connect')
-  return socket
 }
 
 const get = (path: string, ...headers: string[]) =>
