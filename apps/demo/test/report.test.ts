@@ -40,15 +40,8 @@ test('serves the page completely, with a policy that forbids loading and scripts
 
 test('answers 304 until the page changes', async () => {
   const { app, file } = await reportOf(page('one()'))
-  const { etag, 'last-modified': changed } = (await get(app)).headers
-  for (const [headers, status] of [
-    [{ 'if-none-match': `"x", ${etag}` }, 304],
-    [{ 'if-modified-since': changed }, 304],
-    [{ 'if-none-match': '"x"', 'if-modified-since': changed }, 200],
-    [{ 'if-none-match': etag, 'cache-control': 'no-cache' }, 200], // a reload past all caches
-  ] as const) {
-    expect((await get(app, headers)).statusCode).toBe(status)
-  }
+  const { etag } = (await get(app)).headers
+  expect((await get(app, { 'if-none-match': etag })).statusCode).toBe(304)
   await writeFile(file, page('two()'))
   await utimes(file, new Date(), new Date(Date.now() + 5_000))
   const renewed = await get(app, { 'if-none-match': etag })
@@ -62,7 +55,7 @@ test('serves the pages of experiments from the folder next to the index, and no 
   await mkdir(folder)
   await writeFile(join(folder, 'io-threads.html'), page('one()'))
   await writeFile(join(folder, 'io-threads.json'), '{}')
-  await writeFile(join(dirname(file), 'secret.html'), 'secret')
+  await writeFile(join(dirname(file), 'secret.html'), 'not for you')
   const one = await app.inject('/report/io-threads.html')
   expect([one.statusCode, one.body]).toEqual([200, page('one()')])
   expect(one.headers['content-security-policy']).toContain("default-src 'none'")
@@ -74,7 +67,7 @@ test('serves the pages of experiments from the folder next to the index, and no 
     '%2e%2e/secret.html',
   ]) {
     const { statusCode, body } = await app.inject(`/report/${path}`)
-    expect([path, statusCode >= 400, body.includes('secret\n')]).toEqual([path, true, false])
+    expect([path, statusCode >= 400, body.includes('not for you')]).toEqual([path, true, false])
   }
 })
 

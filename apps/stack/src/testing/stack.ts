@@ -35,17 +35,12 @@ export async function startTestStack(env: NodeJS.ProcessEnv = {}): Promise<TestS
   return { ...record, url: record.apis[0]?.url ?? '', program, stop }
 }
 
-/**
- * Like `startTestStack`, for all tests of a file. Call it at the level of `describe`; use its properties in tests and
- * hooks.
- *
- * @param env returns further environment variables; called when the stack starts.
- */
-export function stackOfThisFile(env: () => NodeJS.ProcessEnv = () => ({})): { url: string } {
+/** Like `startTestStack`, for all tests of a file. Call it at the level of `describe`; use its URL in tests and hooks. */
+export function stackOfThisFile(): { url: string } {
   let stack: TestStack
 
   beforeAll(async () => {
-    stack = await startTestStack(env())
+    stack = await startTestStack()
   })
 
   afterAll(() => stack?.stop())
