@@ -9,7 +9,7 @@ import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { apiProcessForThisTest, failedStart } from './api-process.ts'
+import { apiProcessForThisTest } from './api-process.ts'
 import { ask, logIn, metricsOf, upOf } from './client.ts'
 import { secret } from './support.ts'
 
@@ -90,15 +90,6 @@ test('a node down: degraded, and one log line names it; all nodes down: not read
   dead.clear()
   await expect.poll(readiness).toEqual({ status: 200, strategy: 'batch' })
   await expect.poll(() => upOf(url)).toEqual(allUp())
-})
-
-test('if no node is reachable, the error names the node and the reason', async () => {
-  const { code, stderr } = await failedStart({
-    REDIS_URL: 'redis+cluster://127.0.0.1:1',
-    STARTUP_DEADLINE_MS: '500',
-  })
-  expect(code).toBe(1)
-  expect(stderr).toContain('(127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1)')
 })
 
 test('a user with restricted permissions, and TLS', async () => {

@@ -62,12 +62,19 @@ test('a rejected request names its mistake, and sends nothing to Redis', async (
     [await view(app, token, 'x'.repeat(5_000)), 413, 'too large'],
     [await view(app, `${token.slice(0, -5)}AAAAA`), 401, 'signature'],
     [await app.inject('/items/popular?top=3'), 400, 'top'],
-    [await app.inject({ method: 'PUT', url: '/views' }), 405, 'method'],
   ] as const) {
     expect(answer.json()).toMatchObject({ statusCode: status, error: expect.any(String) })
     expect(answer.json().message).toContain(words)
   }
   expect(await commands()).toBe(before + 1) // the previous INFO
+})
+
+test('a method that a path does not have gets 405 with the allowed ones, an unknown path 404', async () => {
+  const app = await appForThisTest(server.socket)
+  const other = await app.inject({ method: 'PUT', url: '/me/sessions' })
+  expect([other.statusCode, other.json().code]).toEqual([405, 'API_METHOD_NOT_ALLOWED'])
+  expect(String(other.headers.allow).split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD'])
+  expect((await app.inject('/nowhere')).json()).toMatchObject({ code: 'API_NOT_FOUND' })
 })
 
 test.each([

@@ -60,19 +60,6 @@ export function operationsOf(document: ApiDocument): Operation[] {
 export const needsToken = ({ security = [] }: OpenAPIV3_1.OperationObject): boolean =>
   security.length > 0 && !security.some((one) => Object.keys(one).length === 0)
 
-/** The documented response for an error that belongs to no operation. */
-export function errorResponse(document: ApiDocument, status: number): Body | undefined {
-  const responses = Object.values(document.components?.responses ?? {})
-  return responses
-    .map((response) => bodyOf(String(status), status, response as OpenAPIV3_1.ResponseObject))
-    .find(({ content }) =>
-      content.some(
-        ({ schema }) =>
-          (schema.properties?.statusCode as { const?: number } | undefined)?.const === status,
-      ),
-    )
-}
-
 function resolve(
   document: ApiDocument,
   response: OpenAPIV3_1.ReferenceObject | OpenAPIV3_1.ResponseObject,

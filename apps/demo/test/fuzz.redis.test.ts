@@ -6,12 +6,7 @@ import * as fc from 'fast-check'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  type ApiDocument,
-  errorResponse,
-  type Operation,
-  operationsOf,
-} from '../../api/test/openapi-document.ts'
+import { type ApiDocument, type Operation, operationsOf } from '../../api/test/openapi-document.ts'
 import { setStock } from '../src/shop/sale.ts'
 import { arbitraryOf, mutationOf } from './arbitrary.ts'
 import { bearer, demoOn, login } from './support.ts'
@@ -25,7 +20,6 @@ const server = redisOfThisFile()
 const PAGE = 'http.html'
 let reports: string
 let app: FastifyInstance
-let document: ApiDocument
 let operations: Operation[]
 /** A token whose session probably exists. */
 let token: string | undefined
@@ -38,7 +32,7 @@ beforeAll(async () => {
   for (const path of [reportFile, join(reports, 'report', PAGE)]) await writeFile(path, 'A page.')
   app = await demoOn(server.socket, { reportFile })
   await app.store.ready()
-  document = (await app.inject('/openapi.json')).json()
+  const document: ApiDocument = (await app.inject('/openapi.json')).json()
   operations = operationsOf(document)
 })
 beforeEach(async () => {
@@ -176,25 +170,5 @@ test(`${numRuns} requests generated from the document get documented responses, 
   const all = [...statuses.values()].reduce((a, b) => a.union(b))
   expect([...all].sort()).toEqual(
     expect.arrayContaining([200, 204, 400, 401, 403, 404, 413, 414, 415]),
-  )
-})
-
-test('for any path and method that do not exist, the error has the documented shape', async () => {
-  const paths = fc.oneof(
-    printable.map((text) => `/x${text.replaceAll(/[?#]/g, '')}`),
-    fc.constantFrom(...operations.map(({ path }) => path.replaceAll(/\{\w+\}/g, 'x'))),
-  )
-  const methods = fc.constantFrom('GET', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS')
-  await fc.assert(
-    fc.asyncProperty(methods as fc.Arbitrary<'GET'>, paths, async (method, url) => {
-      const answer = await app.inject({ method, url })
-      const { statusCode } = answer
-      if (statusCode < 300) return
-      const content = errorResponse(document, statusCode)?.content[0]
-      expect(statusCode, url).toBeLessThan(500)
-      expect(content?.validate(answer.json()), `${method} ${url} ${answer.body}`).toBe('')
-      expect(statusCode === 405).toBe('allow' in answer.headers)
-    }),
-    { seed, numRuns: 300 },
   )
 })
