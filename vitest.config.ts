@@ -19,15 +19,15 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.onetrip/compile-c
 /** Enough for a machine with a load of ten per core. Vitest's default is one second. */
 const expectOptions = { poll: { timeout: 60_000 } }
 
-/** The tests of the store that use a client, with another copy of ioredis. */
+/** The tests of the store in which the version of the client can matter, with another copy of ioredis. */
 const withIoredis = (name: string, copy: string): TestProjectInlineConfiguration => ({
   resolve: { alias: { ioredis: copy } },
   test: {
     name,
     expect: expectOptions,
     include: [
-      'packages/session-store/test/{batch,client,cluster,database,faults,handshake}.redis.test.ts',
-      'packages/session-store/test/{janitor,prefix,races,slot-move,store,unexpected}.redis.test.ts',
+      'packages/session-store/test/{batch,client,database,faults}.redis.test.ts',
+      'packages/session-store/test/{handshake,slot-move,store}.redis.test.ts',
     ],
     globalSetup: ['apps/stack/src/testing/build-redis.ts'],
     testTimeout: 120_000,

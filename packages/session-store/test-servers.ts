@@ -6,7 +6,7 @@
  * Passes its arguments to vitest. Exits with 1 if a test failed or no server was found.
  */
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, readdirSync, realpathSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -18,24 +18,11 @@ const programs = ['redis-server', 'valkey-server']
 const wanted = ['Redis 7.0', 'Valkey 9.1']
 
 function findServers(): string[] {
-  let folders: string[] = []
-  try {
-    folders = readdirSync(fetched).map((name) => join(fetched, name))
-  } catch {
-    // .ci/servers has not fetched any.
-  }
+  const names = existsSync(fetched) ? readdirSync(fetched) : [] // which .ci/servers has fetched
+  const folders = names.map((name) => join(fetched, name))
   folders.push(...(process.env.PATH ?? '').split(delimiter))
   const paths = folders.flatMap((folder) => programs.map((program) => join(folder, program)))
-  return [...new Set(paths.filter(isExecutable).map((path) => realpathSync(path)))]
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+  return [...new Set(paths.filter((path) => existsSync(path)).map((path) => realpathSync(path)))]
 }
 
 /** Program and version, such as `Redis 7.0.15`. */
@@ -49,14 +36,8 @@ const servers = new Map(findServers().map((path) => [nameOf(path), path]))
 const results: string[] = []
 for (const [name, path] of servers) {
   console.log(`\n== ${name} (${path})`)
-  const vitest = [
-    join(root, 'node_modules/vitest/vitest.mjs'),
-    'run',
-    '--project',
-    'redis',
-    '--project',
-    'cluster',
-  ]
+  const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run']
+  vitest.push('--project=redis', '--project=cluster')
   const chosen = process.argv.slice(2)
   const usual = [
     'packages/session-store/test',

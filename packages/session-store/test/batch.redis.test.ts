@@ -1,46 +1,22 @@
-import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
-import { redisOfThisFile, testRedis } from '@onetrip/stack/testing/redis.ts'
-import { Redis } from 'ioredis'
-import { expect, onTestFinished, test } from 'vitest'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { expect, test } from 'vitest'
 import {
   type BatchTrace,
   batchChannel,
-  createSessionStore,
+  type Command,
   errorChannel,
+  type Operation,
   type SessionStoreOptions,
-  type StoreFailure,
-  safeRedisOptions,
+  type StrategyName,
+  strategyNames,
 } from '../src/core/index.ts'
-import { idOf } from './fixture.ts'
+import { clientForThisTest, codeOf, idOf, messagesOf, readyStore } from './fixture.ts'
 import { issueToken } from './update-token.ts'
-
-const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
-const codeOf = (error: unknown) => (error as { code: string }).code
 
 const server = redisOfThisFile()
 
-async function storeForThisTest(options: Partial<SessionStoreOptions> = {}) {
-  const where = options.client ? {} : { url: `unix://${server.socket}` }
-  const store = createSessionStore({
-    ...where,
-    tokens,
-    strategy: 'batch',
-    janitor: 'elsewhere',
-    ...options,
-  })
-  onTestFinished(() => store.close())
-  await store.ready()
-  return store
-}
-
-function messagesOf<Message>(channel: typeof errorChannel): Message[] {
-  const messages: Message[] = []
-  const listen = (message: unknown) => void messages.push(message as Message)
-  channel.subscribe(listen)
-  onTestFinished(() => void channel.unsubscribe(listen))
-  return messages
-}
+const storeForThisTest = (options: Partial<SessionStoreOptions> = {}) =>
+  readyStore({ url: `unix://${server.socket}`, ...options })
 
 test('every caller of a batch gets its own result', async () => {
   const store = await storeForThisTest()
@@ -74,24 +50,6 @@ test('every caller of a batch gets its own result', async () => {
   ])
 })
 
-test('a refused command fails only for its own callers', async () => {
-  const store = await storeForThisTest()
-  const [ada, bob] = await Promise.all([store.login('ada'), store.login('bob')])
-  await server.redis.set(`viewed:${idOf(ada.token)}`, 'not a sorted set')
-  const failures = messagesOf<StoreFailure>(errorChannel)
-  const results = await Promise.all([
-    store.recordView(ada.token, 'book').catch(codeOf),
-    store.recordView(bob.token, 'pen').catch(codeOf),
-    store.recordView(ada.token, 'pen').catch(codeOf),
-  ])
-  expect(results).toEqual(['ONETRIP_REFUSED', { user: 'bob', views: 1 }, 'ONETRIP_REFUSED'])
-  expect(failures).toEqual([{ code: 'ONETRIP_REFUSED' }, { code: 'ONETRIP_REFUSED' }])
-  await server.redis.del('login:')
-  await server.redis.set('login:', 'what all of them share')
-  const all = [ada, bob].map(({ token }) => store.checkToken(token).catch(codeOf))
-  expect(await Promise.all(all)).toEqual(['ONETRIP_REFUSED', 'ONETRIP_REFUSED'])
-})
-
 test('more callers than fit into a batch are served by several batches', async () => {
   const store = await storeForThisTest({ poolSize: 3 })
   const { token } = await store.login('ada')
@@ -103,89 +61,19 @@ test('more callers than fit into a batch are served by several batches', async (
   expect(sizes).toEqual([16, 16, 16, 16, 16, 16, 4])
 })
 
-test('any text arrives unchanged', async () => {
-  const store = await storeForThisTest()
-  const users = ['ada', 'Zoë', '中文', '🦊🦊', '"\\$5', '*3']
-  const sessions = await Promise.all(users.map((user) => store.login(user)))
-  const views = await Promise.all(
-    sessions.map(({ token }, index) => store.recordView(token, `${users[index]} – item`)),
-  )
-  expect(views.map(({ user }) => user)).toEqual(users)
-  const items = (await store.popularItems(100)).map(({ item }) => item)
-  expect(new Set(items)).toEqual(new Set(users.map((user) => `${user} – item`)))
-})
-
 test('an injected client is used and not closed', async () => {
-  const client = new Redis(server.socket, { ...safeRedisOptions, lazyConnect: true })
-  onTestFinished(() => client.disconnect())
-  const store = createSessionStore({ client, tokens, janitor: 'elsewhere' })
-  await store.ready()
+  const client = clientForThisTest(server.socket)
+  const store = await readyStore({ client })
   await store.login('ada')
   await store.close()
   expect(await client.ping()).toBe('PONG')
 })
 
-/** A server that answers ioredis's handshake like Redis, and dies in the middle of the next commands. */
-async function dyingServer(replyBeforeDeath: string): Promise<{ url: string; deaths(): number }> {
-  let deaths = 0
-  const sockets = new Set<Socket>()
-  const dying = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('data', (data) => {
-      const text = data.toString()
-      if (text.includes('ZADD')) {
-        deaths++
-        socket.write(replyBeforeDeath, () => socket.destroy())
-        return
-      }
-      for (const command of text.match(/\*\d+\r\n\$\d+\r\n(\w+)/g) ?? []) {
-        const info = 'redis_version:8.0.6\r\nloading:0'
-        if (/INFO$/i.test(command)) socket.write(`$${info.length}\r\n${info}\r\n`)
-        else socket.write(/TYPE$/i.test(command) ? '+none\r\n' : '+OK\r\n')
-      }
-    })
-  })
-  dying.listen(0, '127.0.0.1')
-  await once(dying, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    dying.close()
-  })
-  const { port } = dying.address() as { port: number }
-  return { url: `redis://127.0.0.1:${port}`, deaths: () => deaths }
-}
-
-test.each(['sequential', 'pipeline', 'batch'] as const)(
-  '%s: a server that dies in the middle of a pipeline: all promises settle, nothing is sent twice',
-  async (strategy) => {
-    const dying = await dyingServer(':0\r\n:0\r\n')
-    const store = createSessionStore({
-      url: dying.url,
-      tokens,
-      strategy,
-      deadlineMs: 20_000,
-      janitor: 'elsewhere',
-    })
-    onTestFinished(() => store.close())
-    await store.ready()
-    const views = Array.from({ length: 20 }, () => store.recordView(issueToken(store), 'book'))
-    const results = await Promise.all(views.map((view) => view.then(() => 'ok', codeOf)))
-    expect(new Set(results)).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
-    await store.ready() // the server is back, and nothing was resent
-    expect(dying.deaths()).toBe(1)
-  },
-)
-
 test('a connection that does not reply for too long is reopened', async () => {
-  const own = await testRedis()
-  onTestFinished(() => own.stop())
+  const own = await redisForThisTest()
   const url = `unix://${own.socket}`
   const { token } = await (await storeForThisTest({ url })).login('ada')
   const store = await storeForThisTest({ url, deadlineMs: 100 })
-  const admin = new Redis(own.socket)
-  onTestFinished(() => admin.disconnect())
-  await admin.ping()
   own.program.signal('SIGSTOP')
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
@@ -195,4 +83,122 @@ test('a connection that does not reply for too long is reopened', async () => {
   await expect
     .poll(() => store.recordView(token, 'book').catch(codeOf))
     .toMatchObject({ user: 'ada' })
+})
+
+async function storeBy(strategy: StrategyName) {
+  const store = await readyStore({ url: `unix://${server.socket}`, strategy })
+  const users = Array.from({ length: 16 }, (_, index) => `user-${index}`)
+  const sessions = await Promise.all(users.map((user) => store.login(user)))
+  return { store, tokens: sessions.map(({ token }) => token) }
+}
+
+const failures = async (calls: Promise<unknown>[]) =>
+  (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected').length
+
+test.each(['batch', 'pipeline'] as const)(
+  '%s: a key of the wrong type fails the calls that use it, until it is repaired',
+  async (strategy) => {
+    const { store, tokens } = await storeBy(strategy)
+    const viewAll = () => failures(tokens.map((token) => store.recordView(token, 'book')))
+
+    const own = `viewed:${idOf(tokens[0] ?? '')}`
+    await server.redis.set(own, 'not a sorted set')
+    expect(await viewAll()).toBe(1)
+    await server.redis.del(own)
+    for (const shared of ['recent:', 'login:']) {
+      await server.redis.rename(shared, 'saved')
+      await server.redis.set(shared, 'neither a hash nor a sorted set')
+      expect(await viewAll()).toBe(tokens.length)
+      await server.redis.rename('saved', shared)
+    }
+    expect(await viewAll()).toBe(0)
+  },
+)
+
+// The position of the view's command with the same key, and a command that Redis refuses.
+const refused: [place: number, command: Command][] = [
+  [0, ['ZADD', 'recent:', 'XX', 'not a number', 'member']],
+  [0, ['ZADD', 'recent:', 'XX', 1]],
+  [0, ['ZADD', 'recent:', 'XX', 1, 'member', 2]],
+  [3, ['ZINCRBY', 'viewed:', 'not a number', 'book']],
+  [4, ['HGET', 'login:']],
+]
+
+test.each(refused)('at position %i, the custom command %j fails alone', async (place, command) => {
+  const { store, tokens } = await storeBy('batch')
+  const view = (token: string) => store.recordView(token, 'book')
+  const views = tokens.slice(0, 8).map(view)
+  const own = store.run({
+    commands: [...Array.from({ length: place }, (): Command => ['PING']), command],
+    mergeable: true,
+    readOnly: false,
+    read: (replies) => replies,
+  })
+  const laterViews = tokens.slice(8, 15).map(view)
+  expect(await Promise.all([failures([own]), failures([...views, ...laterViews])])).toEqual([1, 0])
+})
+
+test('calls are answered in order', async () => {
+  const { store, tokens } = await storeBy('batch')
+  const answered: number[] = []
+  const calls = Array.from({ length: 200 }, async (_, index) => {
+    await store.checkToken(tokens[index % tokens.length] ?? '')
+    answered.push(index)
+  })
+  await Promise.all(calls)
+  expect(answered).toEqual(calls.map((_, index) => index))
+})
+
+const cause = new TypeError('not foreseen')
+
+const ping: Operation<unknown> = { commands: [['PING']], readOnly: true, read: ([pong]) => pong }
+
+/** An operation whose reply cannot be read. */
+const unreadable = (readOnly: boolean): Operation<void> => ({
+  commands: [readOnly ? ['PING'] : ['SET', 'key', 'value']],
+  readOnly,
+  read() {
+    throw cause
+  },
+})
+
+test.each(strategyNames)('%s: an unexpected error becomes a StoreError', async (strategy) => {
+  const store = await readyStore({ url: `unix://${server.socket}`, strategy })
+  const published = messagesOf(errorChannel)
+  for (const readOnly of [true, false]) {
+    await expect(store.run(unreadable(readOnly))).rejects.toMatchObject({
+      name: 'StoreError',
+      code: 'ONETRIP_OUTCOME_UNKNOWN',
+      mayHaveWritten: !readOnly,
+      retrySafe: readOnly,
+      cause,
+    })
+  }
+  const code = 'ONETRIP_OUTCOME_UNKNOWN'
+  expect(published).toEqual([{ code }, { code }])
+})
+
+test('an operation that fails does not affect the others of its batch', async () => {
+  const store = await readyStore({ url: `unix://${server.socket}` })
+  const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
+  const runs = [store.run(ping), store.run(unreadable(true)), store.run(ping)]
+  expect(await Promise.allSettled(runs)).toMatchObject([
+    { value: 'PONG' },
+    { reason: { cause } },
+    { value: 'PONG' },
+  ])
+  expect(batches).toMatchObject([{ operations: 3, failed: 0 }])
+})
+
+test('the operations of a late batch fail once each, even if their replies arrive', async () => {
+  const redis = await redisForThisTest()
+  const store = await readyStore({ url: `unix://${redis.socket}`, deadlineMs: 500 })
+  const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
+  const published = messagesOf(errorChannel)
+  redis.program.signal('SIGSTOP')
+  const pings = await Promise.allSettled([store.run(ping), store.run(ping), store.run(ping)])
+  expect(pings).toMatchObject(pings.map(() => ({ reason: { code: 'ONETRIP_OUTCOME_UNKNOWN' } })))
+  redis.program.signal('SIGCONT')
+  await expect.poll(() => batches).toMatchObject([{ operations: 3, failed: 0 }])
+  expect(published).toHaveLength(3)
 })

@@ -46,14 +46,11 @@ async function everything(client: Redis, strategy: 'batch' | 'pipeline') {
     views,
     data: await store.data(fromGuest.token),
     export: (await store.exportUser('eve')).sessions.map(({ data }) => data),
-    erased: await store.eraseUser('eve'),
-    session: await store.checkToken(token),
     recent: await store.recentSessions(),
     viewed: await store.viewedItems(token),
     popular: await store.popularItems(),
     listed: (await store.userSessions(token)).sessions.length,
     attempts: (await store.countAttempts(['a', 'b'], 60)).counts,
-    loggedOut: await store.logout(other.token),
     hash: await store.run({
       commands: [['HGETALL', keys.data(idOf(token))]],
       readOnly: true,
@@ -90,15 +87,12 @@ test.each(supported)('a client with %j is supported', async (options) => {
       ],
       data: { fields: { cart: ['book'], ['__proto__']: 1 }, version: 1 },
       export: [{ cart: ['book'], ['__proto__']: 1 }],
-      erased: 1,
-      session: { user: 'ada', lastSeenAt: 1.7e12 },
-      recent: [{ user: 'ada', lastSeenAt: 1.7e12 }, { user: 'ada' }],
+      recent: [{ lastSeenAt: 1.7e12 }, {}, {}],
       viewed: [{ item: 'book' }],
       popular: [{ item: 'book', views: 2 }],
       listed: 2,
       attempts: [1, 1],
-      loggedOut: true,
-      run: { worked: true, evicted: 1 },
+      run: { worked: true, evicted: 3 },
       left: [],
     })
   }
@@ -158,7 +152,7 @@ test('a client of another copy of ioredis is used through its public interface',
   expect(client).not.toBeInstanceOf(Redis)
   const pipeline = vi.spyOn(client, 'pipeline')
   const warnings = warningsOfThisTest()
-  expect(await everything(client, 'batch')).toMatchObject({ loggedOut: true, left: [] })
+  expect(await everything(client, 'batch')).toMatchObject({ left: [] })
   expect(pipeline).toHaveBeenCalled()
   expect(warnings).toMatchObject([framesOff])
 })

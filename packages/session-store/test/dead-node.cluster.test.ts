@@ -3,20 +3,19 @@ import type { ClusterNode } from '@onetrip/stack/cluster.ts'
 import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import { createSessionStore, type SessionStore, type StoreError } from '../src/core/index.ts'
+import type { SessionStore, StoreError } from '../src/core/index.ts'
 import { itemOn, loginOn } from './cluster-places.ts'
-import { idOf } from './fixture.ts'
+import { idOf, readyStore } from './fixture.ts'
 
 vi.setConfig({ testTimeout: 180_000 }) // each test starts a cluster, and waits until it takes note of a dead node
 
-const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 const keys = partitionedKeys()
 
 const codeOf = (error: StoreError) => `${error.code}, may have written: ${error.mayHaveWritten}`
 const notSent = 'ONETRIP_NOT_SENT, may have written: false'
 const unknown = 'ONETRIP_OUTCOME_UNKNOWN, may have written: true'
 
-const strategies = ['sequential', 'pipeline', 'batch'] as const
+const strategies = ['sequential', 'batch'] as const
 
 interface TestbedOptions {
   strategy?: (typeof strategies)[number]
@@ -32,15 +31,11 @@ async function testbed({ replicas = 0, strategy, deadlineMs }: TestbedOptions) {
   const servers = await testCluster({ replicas })
   onTestFinished(() => servers.stop())
   const nodes = servers.nodes.map(({ address }) => address)
-  const store = createSessionStore({
+  const store = await readyStore({
     sender: clusterSender({ nodes, strategy, deadlineMs }),
-    keys: partitionedKeys(),
-    tokens,
-    janitor: 'elsewhere',
-    ...(deadlineMs && { deadlineMs }),
+    keys,
+    deadlineMs: deadlineMs ?? 2_000,
   })
-  onTestFinished(() => store.close())
-  await store.ready()
   const sessions = [await loginOn(store, 0), await loginOn(store, 1), await loginOn(store, 2)]
   return { servers, store, sessions }
 }

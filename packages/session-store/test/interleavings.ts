@@ -1,11 +1,26 @@
 import type { Redis } from 'ioredis'
 import type { Command, Operation, Reply } from '../src/core/operation.ts'
+import { pipeline } from '../src/core/sending/wires.ts'
 
 /** All orders in which the steps of two callers can happen; each caller's own order is kept. */
 export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
   if (first === 0 && second === 0) yield []
   if (first > 0) for (const rest of interleavings(first - 1, second)) yield [0, ...rest]
   if (second > 0) for (const rest of interleavings(first, second - 1)) yield [1, ...rest]
+}
+
+/** Runs two operations with their commands in one of these orders, as one pipeline. */
+export async function inOrder<A, B>(
+  redis: Redis,
+  order: (0 | 1)[],
+  [one, two]: [Operation<A>, Operation<B>],
+): Promise<[A, B]> {
+  const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
+  const commands = order.map((which) => left[which].shift() as Command)
+  const outcomes = await pipeline.send(redis, commands)
+  const repliesTo = (which: 0 | 1) =>
+    outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
+  return [one.read(repliesTo(0)), two.read(repliesTo(1))]
 }
 
 /** The operations of one caller, one after the other; each gets the result of the one before. */

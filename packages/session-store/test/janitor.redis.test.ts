@@ -3,22 +3,18 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
-  type Janitor,
+  createSessionStore,
   type JanitorOptions,
   articleKeys as keys,
   parseInfo,
   type RetentionEvent,
   retentionChannel,
   type SessionStore,
+  type StrategyName,
 } from '../src/core/index.ts'
-import { createJanitor } from '../src/core/retention/janitor.ts'
-import { janitorLock } from '../src/core/retention/janitor-lock.ts'
-import { untilServed } from '../src/core/sending/nodes.ts'
-import { createRunner } from '../src/core/sending/runner.ts'
-import { chooseSender } from '../src/core/sending/strategies.ts'
+import { adminForThisTest, gone, messagesOf, newStore, readyStore, tokens } from './fixture.ts'
 import { anyClock, Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
 
 const server = retentionServer()
@@ -58,8 +54,7 @@ function stall(seconds: number): void {
 
 describe('one worker at a time', () => {
   test('a second janitor does nothing while the lock is held', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock)
+    const { clock, store } = await server.start()
     await logIn(store, clock, 5)
     await server.redis.set(keys.janitor(), 'somebody else')
     const janitor = store.janitor({ ...evictOnly, maxSessions: 2 })
@@ -96,50 +91,32 @@ describe('one worker at a time', () => {
     await expect.poll(evicted).toBe(7)
   })
 
-  test('a lock that expired and belongs to another worker is neither renewed nor released', async () => {
-    const [late, next] = await Promise.all(
-      [0.1, 60].map(async (lockSeconds) => {
-        const sender = chooseSender({ url: `unix://${server.socket}` })
-        const runner = createRunner(sender, { deadlineMs: 2_000, maxInFlight: 1_000 })
-        onTestFinished(() => runner.close())
-        await untilServed({ runner, keys }, 10_000)
-        return janitorLock(runner, keys, lockSeconds)
-      }),
-    )
-    expect(await late?.acquire()).toBe(true)
-    await expect.poll(() => next?.acquire()).toBe(true)
-    const owner = await server.redis.get(keys.janitor())
-    expect(await late?.held()).toBe(false)
-    await late?.release()
-    expect(await server.redis.get(keys.janitor())).toBe(owner)
-    expect(await next?.held()).toBe(true)
-    await next?.release()
-    expect(await server.redis.exists(keys.janitor())).toBe(0)
-  })
-
-  test('a worker that lost its lock stops before its next batch', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock)
+  test('a worker that lost its lock stops before its next batch, and does not release it', async () => {
+    const { clock, store } = await server.start()
     await logIn(store, clock, 20)
-    const janitor = janitorOf(store, {
+    const janitor = store.janitor({
+      ...evictOnly,
       maxSessions: 0,
       batchSize: 2,
-      lockSeconds: 1,
-      onProgress: (event) => event.type === 'step' && stall(1.2),
+      lockSeconds: 0.5,
+      onProgress({ type }) {
+        if (type !== 'step') return
+        stall(0.6) // the lock expires
+        void server.redis.set(keys.janitor(), 'somebody else')
+      },
     })
     expect(await janitor.runOnce()).toMatchObject({ evicted: 2, interrupted: 'lock lost' })
-    expect(await server.redis.zcard(keys.recent(''))).toBe(18)
+    expect(await server.redis.get(keys.janitor())).toBe('somebody else')
   })
 
   test('a worker renews its lock during a long run', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock)
+    const { clock, store } = await server.start()
     await logIn(store, clock, 11)
     const janitor = janitorOf(store, {
       maxSessions: 0,
       batchSize: 1,
-      lockSeconds: 5,
-      onProgress: (event) => event.type === 'step' && stall(0.5),
+      lockSeconds: 1,
+      onProgress: (event) => event.type === 'step' && stall(0.12),
     })
     const run = await janitor.runOnce()
     expect(run.evicted).toBe(11)
@@ -149,9 +126,9 @@ describe('one worker at a time', () => {
 
 describe('start and stop', () => {
   test('runs within an interval and after each one, until it is stopped', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock)
+    const { clock, store } = await server.start()
     await logIn(store, clock, 3)
+    const published = messagesOf(retentionChannel)
     const janitor = janitorOf(store, { maxSessions: 2, intervalSeconds: 0.01 })
     janitor.start()
     janitor.start() // once is enough
@@ -163,14 +140,14 @@ describe('start and stop', () => {
     await logIn(store, clock, 3)
     expect(await server.redis.zcard(keys.recent(''))).toBe(5)
     expect(janitor.events).toHaveLength(told)
+    expect(published).toEqual(janitor.events)
     janitor.start()
     await janitor.event('run', told)
     expect(await server.redis.zcard(keys.recent(''))).toBe(2)
   })
 
   test('stop waits for the batch in progress and releases the lock', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock)
+    const { clock, store } = await server.start()
     await logIn(store, clock, 20)
     const ended: string[] = []
     let stopped: Promise<unknown> | undefined
@@ -191,33 +168,12 @@ describe('start and stop', () => {
   })
 
   test('closing the store stops it', async () => {
-    const store = await server.storeForThisTest(new Clock())
+    const { store } = await server.start()
     const janitor = janitorOf(store, { intervalSeconds: 0.01 })
     janitor.start()
     await janitor.event('run')
     await store.close()
     expect(janitor.events.filter(({ type }) => type === 'failure')).toEqual([])
-  })
-
-  test('a store keeps only janitors that are started or running', async () => {
-    const sender = chooseSender({ url: `unix://${server.socket}` })
-    const runner = createRunner(sender, { deadlineMs: 20_000, maxInFlight: 1_000 })
-    onTestFinished(() => runner.close())
-    await untilServed({ runner, keys }, 10_000)
-    const active = new Set<Janitor>()
-    const defaults = { idleSeconds: 100, sweepKeys: false }
-    const context = { runner, keys, now: () => 1_700_000_000, active, ...defaults }
-    const janitor = createJanitor(context, anyClock)
-    expect(active.size).toBe(0)
-    const run = janitor.runOnce()
-    expect(active).toEqual(new Set([janitor]))
-    await run
-    expect(active.size).toBe(0)
-    janitor.start()
-    await janitor.runOnce()
-    expect(active).toEqual(new Set([janitor]))
-    await janitor.stop()
-    expect(active.size).toBe(0)
   })
 
   test('a failed run is published, and the next one works when Redis is back', async () => {
@@ -233,18 +189,6 @@ describe('start and stop', () => {
     await own.restart()
     expect(await janitor.event('run')).toMatchObject({ evicted: 3 })
   })
-
-  test('publishes on the diagnostics channel', async () => {
-    const store = await server.storeForThisTest(new Clock())
-    const messages: unknown[] = []
-    const listen = (message: unknown) => messages.push(message)
-    retentionChannel.subscribe(listen)
-    onTestFinished(() => void retentionChannel.unsubscribe(listen))
-    const janitor = janitorOf(store)
-    await janitor.runOnce()
-    expect(messages).toEqual(janitor.events)
-    expect(messages).toMatchObject([{ type: 'run', worked: true, evicted: 0 }])
-  })
 })
 
 test('the ACL user of the API has all permissions for this', async (context) => {
@@ -256,8 +200,7 @@ test('the ACL user of the API has all permissions for this', async (context) => 
     .join(' ')
   const words = allowed.split(/\s+/).filter((word) => !word.startsWith('#'))
   const own = await redisForThisTest()
-  const admin = new Redis(own.socket, { db: 5 })
-  onTestFinished(() => admin.disconnect())
+  const admin = adminForThisTest(own.socket, { db: 5 })
   const version = parseInfo(await admin.info('server')).get('redis_version') ?? ''
   if (version < '7.2') context.skip(`users.acl names commands that Redis ${version} does not have`)
   await admin.call('ACL', 'SETUSER', 'api', ...words, '>secret')
@@ -272,4 +215,81 @@ test('the ACL user of the API has all permissions for this', async (context) => 
   await admin.hdel(keys.login(''), (await admin.hkeys(keys.login('')))[0] ?? '')
   const run = await janitor.runOnce()
   expect(run).toMatchObject({ itemsDropped: 10, swept: 2, sweeping: false })
+})
+
+describe('a store with a default janitor', () => {
+  const INTERVAL_MS = 60_000
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  function storeForThisTest(clock: Clock, strategy: StrategyName = 'batch') {
+    return newStore({
+      url: `unix://${server.socket}`,
+      strategy,
+      idleSeconds: 60,
+      tokens: { ...tokens, clock: () => clock.ms },
+      janitor: anyClock,
+    })
+  }
+
+  /** Advances the time to the janitor's next run, once nothing else waits for a timer. */
+  async function nextRun(): Promise<void> {
+    await expect.poll(() => vi.getTimerCount()).toBe(1)
+    vi.advanceTimersToNextTimer()
+  }
+
+  test.each(['naive', 'batch'] as const)('ends an idle session: %s', async (strategy) => {
+    const clock = new Clock()
+    const store = storeForThisTest(clock, strategy)
+    await store.ready()
+    const { token } = await store.login('ada')
+    await store.recordView(token, 'book')
+    clock.pass(20 * 24 * 3600)
+    await nextRun()
+    await expect.poll(() => server.redis.exists(keys.recent(''))).toBe(0)
+    await expect(store.recordView(token, 'book')).rejects.toMatchObject(gone)
+    // The janitor stops before the store does; nothing runs later.
+    await store.close()
+    await expect.poll(() => vi.getTimerCount()).toBe(0)
+  })
+
+  test('starts at a random moment of the first interval', async () => {
+    const events = messagesOf(retentionChannel)
+    vi.spyOn(Math, 'random').mockReturnValueOnce(0.75)
+    onTestFinished(() => void vi.restoreAllMocks())
+    await storeForThisTest(new Clock()).ready()
+    vi.advanceTimersByTime(0.75 * INTERVAL_MS - 1)
+    expect(vi.getTimerCount()).toBe(1)
+    expect(events).toEqual([])
+    vi.advanceTimersByTime(1)
+    await expect.poll(() => events.at(-1)).toMatchObject({ type: 'run', worked: true })
+  })
+})
+
+test.each([
+  { janitor: 'elsewhere' as const },
+  { janitor: false as const, idleSeconds: Number.POSITIVE_INFINITY },
+])('%o starts no janitor, and a janitor does not keep the process alive', async (none) => {
+  const timers = () =>
+    process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
+  const set = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => set.mockRestore())
+  const options = { url: `unix://${server.socket}`, tokens }
+  const before = timers()
+  const without = createSessionStore({ ...options, ...none })
+  expect(set).not.toHaveBeenCalled()
+  const store = createSessionStore(options)
+  expect(set).toHaveBeenCalledTimes(1)
+  expect(timers()).toBe(before)
+  await Promise.all([store.close(), without.close()])
+})
+
+test('an `onProgress` that throws does not stop the janitor', async () => {
+  const told = vi.fn(() => {
+    throw new Error('a bug of the caller')
+  })
+  const janitor = { intervalSeconds: 0.01, onProgress: told }
+  await readyStore({ url: `unix://${server.socket}`, janitor })
+  await expect.poll(() => told.mock.calls.length).toBeGreaterThan(4)
 })

@@ -1,15 +1,14 @@
 import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys, createSessionStore, type SessionStore } from '../src/core/index.ts'
+import { articleKeys, type SessionStore } from '../src/core/index.ts'
 import { bridgeStores, type MigrationSide, readySides } from '../src/migration/index.ts'
+import { newStore, tokens } from './fixture.ts'
 import { Clock, withAnyClock } from './retention-fixture.ts'
 
 export const from = articleKeys
 export const to = partitionedKeys(8)
-
-const secrets = ['a-secret-for-tests-a-secret-for-tests']
 
 /** The sides of a migration, on two Redis servers that are emptied before each test, and stores of both. */
 export function migrationOfThisFile() {
@@ -28,22 +27,13 @@ export function migrationOfThisFile() {
   })
 
   const clock = new Clock()
-  const tokens = { secrets, clock: () => clock.ms }
 
   /** A store of one side, closed when the test ends. */
   function storeOf(side: 'from' | 'to'): SessionStore {
     const server = servers[side === 'from' ? 0 : 1]
     const keys = { from, to }[side]
     const url = `unix://${server?.socket}`
-    const store = createSessionStore({
-      url,
-      keys,
-      tokens,
-      janitor: 'elsewhere',
-      deadlineMs: 20_000,
-    })
-    onTestFinished(() => store.close())
-    return withAnyClock(store)
+    return withAnyClock(newStore({ url, keys, tokens: { ...tokens, clock: () => clock.ms } }))
   }
 
   return {

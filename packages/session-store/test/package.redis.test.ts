@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { startProgram } from '@onetrip/stack/program.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
+import { SECRET } from './fixture.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const source = join(root, 'packages/session-store')
@@ -42,118 +43,101 @@ function installsBeside(tarball: string, versions: Record<string, string>): void
   execFileSync('npm', ['install', ...options], { cwd: project, encoding: 'utf8' })
 }
 
-test.each(['ioredis', 'ioredis-5'])(
-  'the packed package works in an empty project with %s',
-  { timeout: 180_000 },
-  async (ioredis) => {
-    const redis = await redisForThisTest()
-    const project = mkdtempSync(join(tmpdir(), 'onetrip-package-'))
-    onTestFinished(() => rmSync(project, { recursive: true, force: true }))
-    const env = {
-      PATH: process.env.PATH,
-      HOME: project,
-      PORT: '0',
-      REDIS_URL: `unix://${redis.socket}`,
-      SESSION_SECRET: 'a-secret-for-tests-a-secret-for-tests',
+test('the packed package works in an empty project', { timeout: 180_000 }, async () => {
+  const redis = await redisForThisTest()
+  const project = mkdtempSync(join(tmpdir(), 'onetrip-package-'))
+  onTestFinished(() => rmSync(project, { recursive: true, force: true }))
+  const env = {
+    PATH: process.env.PATH,
+    HOME: project,
+    PORT: '0',
+    REDIS_URL: `unix://${redis.socket}`,
+    SESSION_SECRET: SECRET,
+  }
+  const run = (command: string, args: string[], cwd: string) =>
+    execFileSync(command, args, { cwd, encoding: 'utf8', env })
+  const link = (packages: Record<string, string>) => {
+    for (const [name, source] of Object.entries(packages)) {
+      const target = join(project, 'node_modules', name)
+      mkdirSync(dirname(target), { recursive: true })
+      symlinkSync(join(root, 'node_modules', source), target)
     }
-    const run = (command: string, args: string[], cwd: string) =>
-      execFileSync(command, args, { cwd, encoding: 'utf8', env })
-    const link = (packages: Record<string, string>) => {
-      for (const [name, source] of Object.entries(packages)) {
-        const target = join(project, 'node_modules', name)
-        mkdirSync(dirname(target), { recursive: true })
-        symlinkSync(join(root, 'node_modules', source), target)
-      }
-    }
+  }
 
-    run(process.execPath, ['build.ts'], source)
-    const packed = run('npm', ['pack', './dist', '--json', '--pack-destination', project], source)
-    const [{ filename, files }] = JSON.parse(packed)
-    const names = (files as { path: string }[]).map(({ path }) => path)
-    expect(names).toEqual(
-      expect.arrayContaining(['core/index.js', 'core/index.d.ts', 'README.md', 'LICENSE']),
-    )
-    expect(names.filter((name) => /test|\.ts$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+  run(process.execPath, ['build.ts'], source)
+  const packed = run('npm', ['pack', './dist', '--json', '--pack-destination', project], source)
+  const [{ filename, files }] = JSON.parse(packed)
+  const names = (files as { path: string }[]).map(({ path }) => path)
+  expect(names).toEqual(
+    expect.arrayContaining(['core/index.js', 'core/index.d.ts', 'README.md', 'LICENSE']),
+  )
+  expect(names.filter((name) => /test|\.ts$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
 
-    const installed = join(project, 'node_modules/@onetrip/session-store')
-    mkdirSync(installed, { recursive: true })
-    run('tar', ['-xzf', join(project, filename), '--strip-components=1', '-C', installed], project)
-    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
-    expect(manifest.peerDependencies).toEqual({
-      express: '^4.0.0 || ^5.0.0',
-      'express-session': '^1.18.0',
-      fastify: '^4.0.0 || ^5.0.0',
-      ioredis: '^5.11.1 || ^6.0.0',
-    })
-    expect(manifest.peerDependenciesMeta).toEqual({
-      express: { optional: true },
-      'express-session': { optional: true },
-      fastify: { optional: true },
-    })
-    // Bundlers keep the check of the version of Node.
-    expect(manifest.sideEffects).toEqual(['./core/node-version.js'])
-    for (const frameworks of [
-      { express: '4.17.1', fastify: '4.0.0' },
-      { express: '5.3.0', fastify: '5.12.8' },
-    ]) {
-      const versions = { ...frameworks, 'express-session': '1.19.0', ioredis: '6.0.0' }
-      installsBeside(join(project, filename), { ...versions, ...manifest.dependencies })
-    }
-    const pages = names.filter((name) => name.endsWith('.md'))
-    const links = pages.flatMap((page) =>
-      [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!#|https?:)([^)#]+)/g)].map(
-        ([, target = '']) => join(dirname(page), target),
-      ),
-    )
-    expect(names).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', ...links]))
-    expect(links).toContain('docs/servers.md')
-    expect(Object.keys(manifest.dependencies)).not.toContain('ioredis')
-    link({ ioredis, typescript: 'typescript', '@types/node': '@types/node' })
-    link(Object.fromEntries(Object.keys(manifest.dependencies).map((name) => [name, name])))
-    // These examples contain no types, so they are valid JavaScript.
+  const installed = join(project, 'node_modules/@onetrip/session-store')
+  mkdirSync(installed, { recursive: true })
+  run('tar', ['-xzf', join(project, filename), '--strip-components=1', '-C', installed], project)
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  // Bundlers keep the check of the version of Node.
+  expect(manifest.sideEffects).toEqual(['./core/node-version.js'])
+  const frameworks = { express: '4.17.1', fastify: '4.0.0', 'express-session': '1.19.0' }
+  const versions = { ...frameworks, ioredis: '6.0.0', ...manifest.dependencies }
+  installsBeside(join(project, filename), versions)
+  const pages = names.filter((name) => name.endsWith('.md'))
+  const links = pages.flatMap((page) =>
+    [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!#|https?:)([^)#]+)/g)].map(
+      ([, target = '']) => join(dirname(page), target),
+    ),
+  )
+  expect(names).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', ...links]))
+  expect(links).toContain('docs/servers.md')
+  expect(Object.keys(manifest.dependencies)).not.toContain('ioredis')
+  link({ typescript: 'typescript', '@types/node': '@types/node' })
+  link(Object.fromEntries(Object.keys(manifest.dependencies).map((name) => [name, name])))
+  const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
+  const check = (file: string) =>
+    run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file], project)
+  for (const ioredis of ['ioredis-5', 'ioredis']) {
+    rmSync(join(project, 'node_modules/ioredis'), { force: true })
+    link({ ioredis })
+    // It contains no types, so it is valid JavaScript.
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mjs'))
     const output = run(process.execPath, ['example.mjs'], project)
-    expect(output).toContain("{ user: 'ada', views: 1 }")
-    cpSync(join(source, 'examples/session-data.ts'), join(project, 'data.mjs'))
-    expect(run(process.execPath, ['data.mjs'], project).split('\n').slice(0, 3)).toEqual([
-      "ada { fields: { cart: [ 'book' ], theme: 'dark' }, version: 3 }",
-      "[ 'book', 'pen' ]",
-      '1',
-    ])
-    cpSync(join(source, 'examples/tenants.ts'), join(project, 'tenants.mjs'))
-    const tenants = run(process.execPath, ['tenants.mjs'], project)
-    expect(tenants).toBe("{ user: 'ada', views: 1 }\nONETRIP_UNKNOWN_SESSION\n")
-
-    // The types work with both.
+    expect(output).toContain("{ user: 'ada', views: ")
     cpSync(join(source, 'examples/connection.ts'), join(project, 'example.mts'))
-    const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
-    const check = (file: string) =>
-      run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file], project)
     check('example.mts')
+  }
+  cpSync(join(source, 'examples/session-data.ts'), join(project, 'data.mjs'))
+  expect(run(process.execPath, ['data.mjs'], project).split('\n').slice(0, 3)).toEqual([
+    "ada { fields: { cart: [ 'book' ], theme: 'dark' }, version: 3 }",
+    "[ 'book', 'pen' ]",
+    '1',
+  ])
+  cpSync(join(source, 'examples/tenants.ts'), join(project, 'tenants.mjs'))
+  const tenants = run(process.execPath, ['tenants.mjs'], project)
+  expect(tenants).toMatch(/\nONETRIP_UNKNOWN_SESSION\n$/)
 
-    // So far no framework was installed. With a framework, its entry point works.
-    link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
-    link({ '@fastify/session': '@fastify/session', '@fastify/cookie': '@fastify/cookie' })
-    // The last one has the types of @fastify/session and ours in one program.
-    for (const framework of ['fastify', 'express', 'node-http', 'migrate-fastify']) {
-      const file = `${framework}.mts`
-      cpSync(join(source, `examples/${framework}.ts`), join(project, file))
-      check(file)
-      for (const [command = '', ...args] of nodes) {
-        const program = await startProgram({
-          name: file,
-          command,
-          args: [...args, file],
-          cwd: project,
-          env,
-          ready: /127\.0\.0\.1|port: \d+/,
-          readyTimeoutMs: 100_000,
-        })
-        expect(await program.stop()).toEqual({ code: 0, signal: null })
-      }
+  // So far no framework was installed. With a framework, its entry point works.
+  link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
+  link({ '@fastify/session': '@fastify/session', '@fastify/cookie': '@fastify/cookie' })
+  // The last one has the types of @fastify/session and ours in one program.
+  for (const framework of ['fastify', 'express', 'node-http', 'migrate-fastify']) {
+    const file = `${framework}.mts`
+    cpSync(join(source, `examples/${framework}.ts`), join(project, file))
+    check(file)
+    for (const [command = '', ...args] of nodes) {
+      const program = await startProgram({
+        name: file,
+        command,
+        args: [...args, file],
+        cwd: project,
+        env,
+        ready: /127\.0\.0\.1|port: \d+/,
+        readyTimeoutMs: 100_000,
+      })
+      expect(await program.stop()).toEqual({ code: 0, signal: null })
     }
-  },
-)
+  }
+})
 
 test.each(examples)('the documentation contains %s unchanged', (name) => {
   const page = name.startsWith('migrate')
@@ -161,13 +145,4 @@ test.each(examples)('the documentation contains %s unchanged', (name) => {
     : join(source, 'README.md')
   const shown = readFileSync(page, 'utf8')
   expect(shown).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())
-})
-
-test('the documentation names the tested versions of the frameworks', () => {
-  const { devDependencies } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
-  const shown = readFileSync(join(source, 'README.md'), 'utf8')
-  const names = ['express', 'express-4', 'express-session', 'fastify', 'fastify-4']
-  for (const name of [...names, '@fastify/session', 'fastify-session-10']) {
-    expect(shown).toContain(devDependencies[name].replace(/^npm:.*@/, ''))
-  }
 })

@@ -3,8 +3,6 @@ import { expect, test } from 'vitest'
 import { endWithTombstone } from '../src/adapters/tombstones.ts'
 import { withData, writeData } from '../src/core/data/data.ts'
 import { articleKeys as keys } from '../src/core/keys.ts'
-import type { Command, Operation, Reply } from '../src/core/operation.ts'
-import type { Outcome } from '../src/core/outcomes.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
 import { forgetSessions } from '../src/core/sessions/list-operations.ts'
 import {
@@ -14,26 +12,12 @@ import {
   touchSession,
 } from '../src/core/sessions/session-operations.ts'
 import { recordView, undoView, updateToken } from '../src/core/sessions/view-operations.ts'
-import { interleavings } from './interleavings.ts'
+import { inOrder, interleavings } from './interleavings.ts'
 
 const id = 'a-session'
 const item = 'book'
 
 const server = redisOfThisFile()
-
-/** Runs two operations in one of these orders, as one pipeline. */
-async function inOrder<A, B>(
-  order: (0 | 1)[],
-  one: Operation<A>,
-  two: Operation<B>,
-): Promise<[A, B]> {
-  const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
-  const commands = order.map((which) => left[which].shift() as Command)
-  const outcomes: Outcome[] = await pipeline.send(server.redis, commands)
-  const repliesTo = (which: 0 | 1) =>
-    outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
-  return [one.read(repliesTo(0)), two.read(repliesTo(1))]
-}
 
 const state = async () => ({
   login: await server.redis.hgetall('login:'),
@@ -41,6 +25,11 @@ const state = async () => ({
   viewed: await server.redis.exists(`viewed:${id}`),
   count: await server.redis.zscore('viewed:', item),
 })
+
+const written = (mode: 'create' | 'patch' | 'replace') => {
+  const fields = { set: [['cart', '[]']], removed: [] } as const
+  return writeData(keys, { id, mode, fields, maxFields: 9 }, { now: 2_000, idleBefore: 0 })
+}
 
 async function fresh(): Promise<void> {
   await server.redis.flushall()
@@ -55,7 +44,7 @@ test('a view and a logout, in all 252 orders: the session stays gone, and the vi
   expect(orders).toHaveLength(252)
   for (const order of orders) {
     await fresh()
-    const [seen, ended] = await inOrder(order, view, logout)
+    const [seen, ended] = await inOrder(server.redis, order, [view, logout])
     expect(ended).toEqual(['ada'])
     if (seen === undefined) await pipeline.send(server.redis, undoView(keys, { id, item }).commands)
     else acknowledged++
@@ -71,60 +60,49 @@ test('a refresh and a logout, in all orders: the session stays gone', async () =
   const logout = endSessions(keys, [id])
   for (const order of interleavings(touch.commands.length, logout.commands.length)) {
     await fresh()
-    await inOrder(order, touch, logout)
+    await inOrder(server.redis, order, [touch, logout])
     expect(await state(), order.join('')).toMatchObject({ login: {}, recent: [] })
   }
 })
 
 test('a patch and a logout, in all orders: the session and its data stay gone', async () => {
-  const fields = { set: [['cart', '[]']], removed: [] } as const
-  const write = { id, fields, maxFields: 9 }
-  const times = { now: 2_000, idleBefore: 0 }
   const logout = endSessions(keys, [id])
   for (const mode of ['patch', 'replace'] as const) {
-    const patch = writeData(keys, { ...write, mode }, times)
-    const written: unknown[] = []
+    const patch = written(mode)
+    const results: unknown[] = []
     for (const order of interleavings(patch.commands.length, logout.commands.length)) {
       await fresh()
-      const [result, ended] = await inOrder(order, patch, logout)
+      const [result, ended] = await inOrder(server.redis, order, [patch, logout])
       expect(ended).toEqual(['ada'])
       expect(await server.redis.keys('*'), order.join('')).toEqual([])
-      written.push(result)
+      results.push(result)
     }
-    expect(written).toContain('gone')
-    expect(written).toContainEqual({ version: 1 })
+    expect(results).toContain('gone')
+    expect(results).toContainEqual({ version: 1 })
   }
 })
 
 test('a read with data and a logout, in all orders: all of the data, or no session', async () => {
-  const fields = { set: [['cart', '[]']], removed: [] } as const
-  const write = { id, fields, maxFields: 9, mode: 'patch' } as const
-  const times = { now: 2_000, idleBefore: 0 }
   const logout = endSessions(keys, [id])
   const read = withData(checkToken(keys, id), keys, id)
   const seen = new Set<number | undefined>()
   for (const order of interleavings(read.commands.length, logout.commands.length)) {
     await fresh()
-    await pipeline.send(server.redis, writeData(keys, write, times).commands)
-    const [session] = await inOrder(order, read, logout)
+    await pipeline.send(server.redis, written('patch').commands)
+    const [session] = await inOrder(server.redis, order, [read, logout])
     seen.add(session?.data.version)
   }
   expect(seen).toEqual(new Set([undefined, 1]))
 })
 
 test('a `create` and an end with a tombstone, in all orders: the session stays gone', async () => {
-  const fields = { set: [['cart', '[]']], removed: [] } as const
-  const create = writeData(
-    keys,
-    { id, mode: 'create', fields, maxFields: 9 },
-    { now: 2, idleBefore: 0 },
-  )
+  const create = written('create')
   const end = endWithTombstone(keys, id, 300)
   for (const begin of [fresh, () => server.redis.flushall()]) {
     const orders = [...interleavings(create.commands.length, end.commands.length)]
     for (const order of orders) {
       await begin()
-      await inOrder(order, create, end)
+      await inOrder(server.redis, order, [create, end])
       expect(await server.redis.keys('*'), order.join('')).toEqual([`ended:${id}`])
     }
   }
@@ -136,7 +114,7 @@ test('two concurrent logouts: exactly one ends the session', async () => {
   const steps = logout().commands.length
   for (const order of interleavings(steps, steps)) {
     await fresh()
-    const results = await inOrder(order, logout(), logout())
+    const results = await inOrder(server.redis, order, [logout(), logout()])
     expect(results.flat().filter((user) => user === 'ada')).toHaveLength(1)
   }
 })
@@ -147,7 +125,7 @@ test('a login during "log out everywhere": a session that remains is in the list
   const orders = [...interleavings(begins.commands.length, ends.commands.length)]
   for (const order of orders) {
     await server.redis.flushall()
-    const [, [user]] = await inOrder(order, begins, ends)
+    const [, [user]] = await inOrder(server.redis, order, [begins, ends])
     if (user) await pipeline.send(server.redis, forgetSessions(keys, user, [id]).commands)
     const exists = await server.redis.hexists('login:', id)
     const listed = await server.redis.zcard('sessions:ada')

@@ -1,6 +1,5 @@
-import { describe, expect, test } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys } from '../src/core/index.ts'
+import { expect, test } from 'vitest'
+import { articleKeys as keys } from '../src/core/index.ts'
 import { removeOrphans } from '../src/core/retention/orphans.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
 import {
@@ -21,81 +20,76 @@ const now = 100_000
 const times = { idleBefore: 50, settledBefore: 40 }
 const whole = { user: 'ada', lastSeenAt: now }
 
-describe.each([
-  ['articles', articleKeys],
-  ['partitioned', partitionedKeys(1)],
-])('%s', (_, keys) => {
-  const begun = updateToken(keys, { id, user: 'ada' }, 1_000)
-  const renewed = updateToken(keys, { id, user: 'ada', item: 'book' }, now)
-  const loggedIn = login(keys, { id, user: 'ada' }, now)
+const begun = updateToken(keys, { id, user: 'ada' }, 1_000)
+const renewed = updateToken(keys, { id, user: 'ada', item: 'book' }, now)
+const loggedIn = login(keys, { id, user: 'ada' }, now)
 
-  /** Reads the oldest session and ends it if it is beyond the limits. */
-  function* evict(maxSessions: number): Caller {
-    const parts = (yield oldestSessions(keys, 1)) as Parameters<typeof chooseEvictions>[0]
-    const limits = { maxSessions, idleBefore: times.idleBefore, batchSize: 1 }
-    const evictions = chooseEvictions(parts, limits)
-    if (evictions.length > 0) yield evictSessions(keys, evictions, times)
+/** Reads the oldest session and ends it if it is beyond the limits. */
+function* evict(maxSessions: number): Caller {
+  const parts = (yield oldestSessions(keys, 1)) as Parameters<typeof chooseEvictions>[0]
+  const limits = { maxSessions, idleBefore: times.idleBefore, batchSize: 1 }
+  const evictions = chooseEvictions(parts, limits)
+  if (evictions.length > 0) yield evictSessions(keys, evictions, times)
+}
+
+function* sweepLogins(): Caller {
+  const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
+  if (state?.lastSeenAt === 0) yield removeOrphans(keys, [id], { unseen: true, ...times })
+}
+
+function* sweepSeen(): Caller {
+  const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
+  if (state === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
+}
+
+/** The state of the session after each possible order of the operation and the other caller. */
+async function* orders({ operation = renewed, idle = true }, other: () => Caller, steps: number) {
+  for (const order of interleavings(operation.commands.length, steps)) {
+    await server.redis.flushall()
+    if (idle) await server.run(begun)
+    const callers = [new Running(server.redis, [operation].values() as unknown as Caller)]
+    callers.push(new Running(server.redis, other()))
+    for (const which of order) if (!callers[which]?.done) await callers[which]?.step()
+    yield { order: order.join(''), session: await server.run(checkToken(keys, id)) }
   }
+}
 
-  function* sweepLogins(): Caller {
-    const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
-    if (state?.lastSeenAt === 0) yield removeOrphans(keys, [id], { unseen: true, ...times })
+test.each([
+  ['the eviction of idle sessions', {}, () => evict(10), 3],
+  ['the sweep of logins', {}, sweepLogins, 3],
+  ['the sweep of last-seen times', {}, sweepSeen, 3],
+  ['the sweep of logins, after the session had ended', { idle: false }, sweepLogins, 3],
+  ['the sweep of last-seen times, after the session had ended', { idle: false }, sweepSeen, 3],
+])('`updateToken` never loses the session to %s', async (_, begun, other, steps) => {
+  let played = 0
+  for await (const { order, session } of orders(begun, other, steps)) {
+    expect(session, order).toEqual(whole)
+    played++
   }
+  expect(played).toBeGreaterThan(20)
+})
 
-  function* sweepSeen(): Caller {
-    const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
-    if (state === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
+test('with `login`, the maximum ends a session completely or not at all', async () => {
+  const begun = { operation: loggedIn, idle: false }
+  for await (const { order } of orders(begun, () => evict(0), 3)) {
+    const user = await server.redis.hget(keys.login(id), id)
+    const seen = await server.redis.zscore(keys.recent(id), id)
+    expect([user === null, seen === null], order).toSatisfy(([a, b]) => a === b)
   }
+})
 
-  /** The state of the session after each possible order of the operation and the other caller. */
-  async function* orders({ operation = renewed, idle = true }, other: () => Caller, steps: number) {
-    for (const order of interleavings(operation.commands.length, steps)) {
-      await server.redis.flushall()
-      if (idle) await server.run(begun)
-      const callers = [new Running(server.redis, [operation].values() as unknown as Caller)]
-      callers.push(new Running(server.redis, other()))
-      for (const which of order) if (!callers[which]?.done) await callers[which]?.step()
-      yield { order: order.join(''), session: await server.run(checkToken(keys, id)) }
-    }
-  }
-
-  test.each([
-    ['the eviction of idle sessions', {}, () => evict(10), 3],
-    ['the sweep of logins', {}, sweepLogins, 3],
-    ['the sweep of last-seen times', {}, sweepSeen, 3],
-    ['the sweep of logins, after the session had ended', { idle: false }, sweepLogins, 3],
-    ['the sweep of last-seen times, after the session had ended', { idle: false }, sweepSeen, 3],
-  ])('`updateToken` never loses the session to %s', async (_, begun, other, steps) => {
-    let played = 0
-    for await (const { order, session } of orders(begun, other, steps)) {
-      expect(session, order).toEqual(whole)
-      played++
-    }
-    expect(played).toBeGreaterThan(20)
-  })
-
-  test('with `login`, the maximum ends a session completely or not at all', async () => {
-    const begun = { operation: loggedIn, idle: false }
-    for await (const { order } of orders(begun, () => evict(0), 3)) {
-      const user = await server.redis.hget(keys.login(id), id)
-      const seen = await server.redis.zscore(keys.recent(id), id)
-      expect([user === null, seen === null], order).toSatisfy(([a, b]) => a === b)
-    }
-  })
-
-  test('the sweep removes what a renewal leaves of a session that was ended on purpose', async () => {
-    for (const [other, steps] of [
-      [() => evict(0), 3],
-      [() => [endSessions(keys, [id])].values() as unknown as Caller, 5],
-    ] as const) {
-      for await (const { order, session } of orders({}, other, steps)) {
-        await server.run(removeOrphans(keys, [id], { unseen: true, settledBefore: now / 1000 + 1 }))
-        const left = new Set(await server.redis.keys('*'))
-        for (const key of [keys.login(id), keys.recent(id)]) {
-          expect(left.has(key), order).toBe(session?.lastSeenAt === now)
-        }
-        if (session?.lastSeenAt !== now) expect(left).not.toContain(keys.viewed(id))
+test('the sweep removes what a renewal leaves of a session that was ended on purpose', async () => {
+  for (const [other, steps] of [
+    [() => evict(0), 3],
+    [() => [endSessions(keys, [id])].values() as unknown as Caller, 5],
+  ] as const) {
+    for await (const { order, session } of orders({}, other, steps)) {
+      await server.run(removeOrphans(keys, [id], { unseen: true, settledBefore: now / 1000 + 1 }))
+      const left = new Set(await server.redis.keys('*'))
+      for (const key of [keys.login(id), keys.recent(id)]) {
+        expect(left.has(key), order).toBe(session?.lastSeenAt === now)
       }
+      if (session?.lastSeenAt !== now) expect(left).not.toContain(keys.viewed(id))
     }
-  })
+  }
 })

@@ -79,6 +79,12 @@ export function retentionServer() {
     storeForThisTest: (clock: Clock, options?: Partial<SessionStoreOptions>) =>
       storeOn(server.socket, clock, options),
 
+    /** A store for the current test, and the clock that it uses. */
+    async start(options?: Partial<SessionStoreOptions>) {
+      const clock = new Clock()
+      return { clock, store: await storeOn(server.socket, clock, options) }
+    },
+
     async run<Result>(operation: Operation<Result>): Promise<Result> {
       const outcomes = await pipeline.send(server.redis, operation.commands)
       const error = outcomes.find((outcome) => outcome instanceof Error)

@@ -1,31 +1,13 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
-import { expect, onTestFinished, test } from 'vitest'
-import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
-import { createSessionStore } from '../src/core/index.ts'
+import { expect, test } from 'vitest'
+import { clusterStoreForThisTest, keys } from './cluster-store.ts'
 import { Clock, evictOnly, logIn, present, sweep, withAnyClock } from './retention-fixture.ts'
-
-const keys = partitionedKeys(8)
 
 const servers = clusterOfThisFile()
 
-async function storeForThisTest(clock: Clock) {
-  const client = createCluster(servers.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
-  const secrets = ['a-secret-for-tests-a-secret-for-tests']
-  const store = createSessionStore({
-    sender: clusterSender({ client }),
-    keys,
-    tokens: { secrets, clock: () => clock.ms },
-    janitor: 'elsewhere',
-    deadlineMs: 20_000,
-  })
-  onTestFinished(async () => {
-    await store.close()
-    client.disconnect()
-  })
-  await store.ready()
-  return withAnyClock(store)
-}
+const storeForThisTest = async (clock: Clock) =>
+  withAnyClock((await clusterStoreForThisTest(servers, 'batch', clock)).store)
 
 const allKeys = async () =>
   (await Promise.all(servers.nodes.map(({ admin }) => admin.keys('*')))).flat()

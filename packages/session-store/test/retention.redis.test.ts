@@ -1,10 +1,10 @@
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { articleKeys as keys, strategyNames } from '../src/core/index.ts'
+import { describe, expect, test } from 'vitest'
+import { articleKeys as keys } from '../src/core/index.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
-import { idOf } from './fixture.ts'
+import { bridgeStores } from '../src/migration/index.ts'
+import { adminForThisTest, gone, idOf, newStore, tokens } from './fixture.ts'
 import {
   Clock,
   evictOnly,
@@ -18,42 +18,8 @@ import {
 const server = retentionServer()
 
 describe.each(layouts)('%s', (_, keys) => {
-  test.each(strategyNames)('%s: trims to the maximum, oldest first', async (strategy) => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys, strategy })
-    const tokens = await logIn(store, clock, 30)
-    await store.touch(tokens[0] ?? '') // the oldest, but refreshed
-    const janitor = store.janitor({ ...evictOnly, maxSessions: 12, batchSize: 5 })
-    expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 18 })
-    expect(await present(store, tokens)).toEqual(
-      tokens.map((_, index) => index === 0 || index >= 19),
-    )
-    expect(await janitor.runOnce()).toMatchObject({ worked: true, evicted: 0 })
-  })
-
-  test('ends only sessions that were idle for longer than the limit', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys, idleSeconds: 100 })
-    const tokens = await logIn(store, clock, 10)
-    clock.pass(94) // they were last seen 103, 102, 101, 100 … seconds ago
-    const run = await store.janitor({ ...evictOnly, batchSize: 2 }).runOnce()
-    expect(run.evicted).toBe(3)
-    expect(await present(store, tokens)).toEqual(tokens.map((_, index) => index >= 3))
-  })
-
-  test('removes everything of an evicted session except its item counts', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys })
-    await logIn(store, clock, 20)
-    await store.janitor({ ...evictOnly, maxSessions: 0, batchSize: 3 }).runOnce()
-    const left = await server.dump()
-    expect(Object.keys(left).filter((key) => !keys.allPopular().includes(key))).toEqual([])
-    expect(await store.popularItems(100)).toHaveLength(20)
-  })
-
   test('keeps a session that is refreshed between reading and evicting', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys })
+    const { clock, store } = await server.start({ keys })
     const tokens = await logIn(store, clock, 6)
     const limits = { maxSessions: 3, idleBefore: 0, settledBefore: 0, batchSize: 10 }
     const evictions = chooseEvictions(await server.run(oldestSessions(keys, 10)), limits)
@@ -134,33 +100,10 @@ describe.each(layouts)('%s', (_, keys) => {
       return server.storeForThisTest(clock, { keys, idleSeconds: 1_000_000 })
     }
   })
-
-  test('publishes its progress', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys })
-    await logIn(store, clock, 12)
-    const surplus: (number | undefined)[] = []
-    const finished: number[] = []
-    await store
-      .janitor({
-        ...evictOnly,
-        maxSessions: 2,
-        batchSize: 5,
-        onProgress(event) {
-          if (event.type === 'step') surplus.push(event.surplus)
-          if (event.type === 'run') finished.push(event.evicted)
-        },
-      })
-      .runOnce()
-    expect(surplus.at(-1)).toBe(0)
-    expect(surplus).toEqual(surplus.toSorted((a, b) => Number(b) - Number(a)))
-    expect(finished).toEqual([10])
-  })
 })
 
 test('sessions that end between reading and evicting count towards the maximum', async () => {
-  const clock = new Clock()
-  const store = await server.storeForThisTest(clock)
+  const { clock, store } = await server.start()
   const tokens = await logIn(store, clock, 6)
   const { lastSeenAt } = await store.checkToken(tokens[0] ?? '')
   const limits = {
@@ -179,8 +122,7 @@ test('sessions that end between reading and evicting count towards the maximum',
 
 test('works when memory is full', async () => {
   const server = await redisForThisTest()
-  const admin = new Redis(server.socket)
-  onTestFinished(() => admin.disconnect())
+  const admin = adminForThisTest(server.socket)
   const clock = new Clock()
   const store = await storeOn(server.socket, clock)
   const tokens = await logIn(store, clock, 20)
@@ -191,4 +133,54 @@ test('works when memory is full', async () => {
   await expect(store.login('ada')).rejects.toThrow('OOM')
   const run = await store.janitor({ maxSessions: 5 }).runOnce()
   expect(run).toMatchObject({ worked: true, evicted: 15, itemsHalved: 1, itemsDropped: 19 })
+})
+
+const YEAR = 365 * 24 * 3600
+const options = (clock: Clock) => ({
+  idleSeconds: Number.POSITIVE_INFINITY,
+  janitor: false as const,
+  tokens: { ...tokens, lifetimeSeconds: 99 * YEAR, clock: () => clock.ms },
+})
+
+describe.each(layouts)('%s: without an idle timeout', (_, keys) => {
+  test('sessions stay until they are ended, and the janitor ends only those beyond the maximum', async () => {
+    const clock = new Clock()
+    const store = await server.storeForThisTest(clock, { ...options(clock), keys })
+    const { token } = await store.login('ada')
+    const { token: guest } = await store.loginGuest()
+    await store.patch(guest, { cart: ['book'] })
+    clock.pass(9 * YEAR)
+    expect(await store.janitor(evictOnly).runOnce()).toMatchObject({ worked: true, evicted: 0 })
+    expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
+    const { token: bought } = await store.login('ada', { from: guest })
+    expect((await store.data(bought)).fields).toEqual({ cart: ['book'] })
+    await store.patch(token, { theme: 'dark' })
+    clock.pass(9 * YEAR)
+    expect(await store.touch(token)).toMatchObject({ user: 'ada' })
+    expect(await store.recordView(token, 'book', { data: true })).toMatchObject({ views: 1 })
+    expect((await store.userSessions(token)).sessions).toHaveLength(2)
+    expect(await store.revokeSession(token, idOf(bought))).toBe(true)
+    expect((await store.exportUser('ada')).sessions).toHaveLength(1)
+    clock.pass(1)
+    await store.login('bob')
+    const most = store.janitor({ ...evictOnly, maxSessions: 1 })
+    expect(await most.runOnce()).toMatchObject({ evicted: 1 })
+    await expect(store.checkToken(token)).rejects.toMatchObject(gone)
+  })
+})
+
+test('a bridge of two stores without an idle timeout lists old sessions', async () => {
+  const clock = new Clock()
+  const [[, from], [, to]] = layouts as [(typeof layouts)[number], (typeof layouts)[number]]
+  const storeOf = (keys: typeof from, database: number) => {
+    const url = `unix://${server.socket}?db=${database}`
+    return { store: newStore({ ...options(clock), url, keys }), keys }
+  }
+  const sides = { from: storeOf(from, 0), to: storeOf(to, 1) }
+  const bridge = bridgeStores({ ...sides, home: 'target', clock: () => clock.ms })
+  await bridge.ready()
+  const { token } = await sides.from.store.login('ada')
+  clock.pass(9 * YEAR)
+  expect((await bridge.userSessions(token)).sessions).toHaveLength(1)
+  expect(await bridge.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
 })

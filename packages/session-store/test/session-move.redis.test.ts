@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { externalSessions } from '../src/adapters/external-sessions.ts'
-import { commandStats, parseInfo, type SessionStore, StoreError } from '../src/core/index.ts'
-import type { Command, Operation, Reply } from '../src/core/operation.ts'
-import type { Outcome } from '../src/core/outcomes.ts'
-import { pipeline } from '../src/core/sending/wires.ts'
+import { type SessionStore, StoreError } from '../src/core/index.ts'
 import { endSessions } from '../src/core/sessions/session-operations.ts'
 import { recordView, undoView } from '../src/core/sessions/view-operations.ts'
 import { bridgeStores, finishMigration, migrate } from '../src/migration/index.ts'
@@ -14,26 +11,12 @@ import {
   takeSessions,
 } from '../src/migration/move-sessions.ts'
 import { createMover } from '../src/migration/mover.ts'
-import { idOf } from './fixture.ts'
-import { interleavings } from './interleavings.ts'
+import { gone, idOf } from './fixture.ts'
+import { inOrder, interleavings } from './interleavings.ts'
 import { from, migrationOfThisFile, to } from './migration-fixture.ts'
 import { runUpdateToken } from './update-token.ts'
 
 const world = migrationOfThisFile()
-
-/** Runs two operations on the source with their commands in one of the possible orders. */
-async function inOrder<A, B>(
-  order: (0 | 1)[],
-  one: Operation<A>,
-  two: Operation<B>,
-): Promise<[A, B]> {
-  const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
-  const commands = order.map((which) => left[which].shift() as Command)
-  const outcomes: Outcome[] = await pipeline.send(world.admins[0], commands)
-  const repliesTo = (which: 0 | 1) =>
-    outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
-  return [one.read(repliesTo(0)), two.read(repliesTo(1))]
-}
 
 test('a view and the move of its session, in all orders: exactly one store has the view, once', async () => {
   const sides = await world.sides()
@@ -45,7 +28,7 @@ test('a view and the move of its session, in all orders: exactly one store has t
   for (const order of interleavings(view.commands.length, take.commands.length)) {
     await Promise.all(world.admins.map((admin) => admin.flushall()))
     await runUpdateToken(store, token, 'ada')
-    const [seen, taken] = await inOrder(order, view, take)
+    const [seen, taken] = await inOrder(world.admins[0], order, [view, take])
     expect(taken).toMatchObject([{ id, user: 'ada' }])
     if (seen === undefined) await store.run(undoView(from, { id, item: 'tea' }))
     await migrate(sides)
@@ -65,13 +48,11 @@ test('a logout and the move of its session, in all orders: the session ends and 
   for (const order of interleavings(logout.commands.length, take.commands.length)) {
     await Promise.all(world.admins.map((admin) => admin.flushall()))
     await runUpdateToken(sides.from.store, token, 'ada')
-    const [[user], taken] = await inOrder(order, logout, take)
+    const [[user], taken] = await inOrder(world.admins[0], order, [logout, take])
     expect(taken).toHaveLength(user === undefined ? 1 : 0)
     await migrate(sides)
     expect(await sides.to.store.logout(token)).toBe(user === undefined)
-    await expect(sides.to.store.checkToken(token)).rejects.toThrow(
-      'the session does not exist or has ended',
-    )
+    await expect(sides.to.store.checkToken(token)).rejects.toMatchObject(gone)
   }
 })
 
@@ -90,27 +71,12 @@ describe.each(['source', 'target'] as const)(
       return { sides, bridge, token, other, completeMove }
     }
 
-    test('is found by every request', async () => {
-      const { bridge, token, completeMove } = await halfMoved()
-      expect(await bridge.recordView(token, 'book')).toMatchObject({ user: 'ada' })
-      expect((await bridge.viewedItems(token)).map(({ item }) => item).sort()).toEqual([
-        'book',
-        'tea',
-      ])
-      expect(await completeMove()).toBe(0)
-    })
-
-    test('is in the list of the user', async () => {
+    test('is in the list and in the export of the user', async () => {
       const { bridge, token, other } = await halfMoved()
       const ids = [token, other].map(idOf).sort()
-      const { sessions } = await bridge.userSessions(other)
-      expect(sessions.map(({ id }) => id).sort()).toEqual(ids)
-    })
-
-    test('is in the export of the user', async () => {
-      const { bridge, token, other } = await halfMoved()
-      const { sessions } = await bridge.exportUser('ada')
-      expect(sessions.map(({ id }) => id).sort()).toEqual([token, other].map(idOf).sort())
+      for (const found of [await bridge.userSessions(other), await bridge.exportUser('ada')]) {
+        expect(found.sessions.map(({ id }) => id).sort()).toEqual(ids)
+      }
     })
 
     test.each<[string, (bridge: SessionStore, token: string, other: string) => Promise<unknown>]>([
@@ -124,9 +90,7 @@ describe.each(['source', 'target'] as const)(
       expect(await end(bridge, token, other)).toSatisfy((ended) => ended === true || ended === 2)
       await completeMove()
       for (const store of [bridge, sides.to.store]) {
-        await expect(store.checkToken(token)).rejects.toThrow(
-          'the session does not exist or has ended',
-        )
+        await expect(store.checkToken(token)).rejects.toMatchObject(gone)
       }
     })
   },
@@ -186,9 +150,7 @@ test('a late retry of a step does not bring back a session that has ended since'
   expect(await target.store.checkToken(token)).toMatchObject({ user: 'ada' })
   expect(await target.store.logout(token)).toBe(true)
   await arrive()
-  await expect(target.store.checkToken(token)).rejects.toThrow(
-    'the session does not exist or has ended',
-  )
+  await expect(target.store.checkToken(token)).rejects.toMatchObject(gone)
   await finishMigration({ from: source, to: target })
   await expect(target.store.run(installSessions(to, sessions))).rejects.toThrow('FINISHED')
 })
@@ -206,19 +168,6 @@ test('a view retried with the same key after the move counts once', async () => 
   await migrate(sides)
   await finishMigration(sides)
   expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
-})
-
-test('with the target as home, nothing is written for a session before it has arrived', async () => {
-  const sides = await world.sides()
-  const bridge = await world.bridge('target')
-  const { token } = await sides.from.store.login('ada')
-  const [, target] = world.admins
-  await target.config('RESETSTAT')
-  expect(await bridge.recordView(token, 'tea')).toEqual({ user: 'ada', views: 1 })
-  // Undo and retry would be three: the undo would delete the views of a session that arrives in between.
-  expect(commandStats(parseInfo(await target.info('commandstats'))).get('zincrby')).toMatchObject({
-    calls: 1,
-  })
 })
 
 test('parallel requests of one session to processes with either home: all of them count', async () => {
@@ -244,7 +193,6 @@ test('parallel requests of one session to processes with either home: all of the
   expect(counts).toHaveLength(8)
   expect(counts.map(({ views }) => views)).toEqual(Array(8).fill(rounds))
 })
-
 test('an external session moves with fields of any name, up to 10,000', async () => {
   const sides = await world.sides()
   const names = Array.from({ length: 9_995 }, (_, index) => `field ${index}`)

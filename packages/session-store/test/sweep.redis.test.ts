@@ -1,18 +1,11 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  type JanitorOptions,
-  articleKeys as keys,
-  prefixedKeys,
-  warningChannel,
-} from '../src/core/index.ts'
-import { removeOrphans } from '../src/core/retention/orphans.ts'
-import { idOf } from './fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { articleKeys as keys, prefixedKeys } from '../src/core/index.ts'
+import { exampleOf } from './example.ts'
+import { adminForThisTest, idOf, warningsOfThisTest } from './fixture.ts'
 import {
   Clock,
   evictOnly,
@@ -36,8 +29,7 @@ describe.each(layouts)('%s', (_, keys) => {
   }
 
   test('removes only leftovers of ended sessions', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys })
+    const { clock, store } = await server.start({ keys })
     const whole = await logIn(store, clock, 20)
     clock.pass(3600)
     await store.janitor(sweepOnly).runOnce() // creates the janitor's own keys
@@ -78,8 +70,7 @@ describe.each(layouts)('%s', (_, keys) => {
   ] as const)(
     'keeps a login that may be in progress, and removes it a minute later (no %s)',
     async (missing, expected) => {
-      const clock = new Clock()
-      const store = await server.storeForThisTest(clock, { keys })
+      const { clock, store } = await server.start({ keys })
       const { token } = await store.login('ada')
       await lose(token, missing)
       clock.pass(59)
@@ -90,86 +81,30 @@ describe.each(layouts)('%s', (_, keys) => {
       expect(Object.keys(await server.dump())).toEqual(['janitor:tasks'])
     },
   )
-
-  test('keeps an id that `updateToken` created again meanwhile', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys })
-    const token = issueToken(store)
-    const ids = [idOf(token)]
-    await runUpdateToken(store, token, 'ada', 'book')
-    for (const unseen of [true, false]) {
-      expect(
-        await server.run(removeOrphans(keys, ids, { unseen, settledBefore: clock.seconds })),
-      ).toEqual([])
-    }
-    expect(await store.viewedItems(token)).toMatchObject([{ item: 'book' }])
-  })
-
-  test('the next run continues where the sweep stopped', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { keys, maxSessionsPerUser: 1_000 })
-    const tokens = await Promise.all(Array.from({ length: 100 }, () => store.login('ada')))
-    // A step of Valkey's SCAN examines several keys, regardless of COUNT.
-    const others = Array.from({ length: 5_000 }, (_, index) => [`other:${index}`, ''])
-    await server.redis.mset(Object.fromEntries(others))
-    await Promise.all(tokens.map(({ token }) => store.recordView(token, 'book')))
-    await Promise.all(tokens.slice(0, 50).map(({ token }) => lose(token, 'login', 'recent')))
-    const { swept, runs } = await sweep(store, 1)
-    expect(swept).toBe(50) // the views; the entries in the lists are too new
-    expect(runs).toBeGreaterThan(1)
-  })
 })
 
-describe('which keys a sweep may look for', () => {
-  /** Runs a sweep on leftovers in each key. Returns how many of these keys it kept, and whether it sent SCAN. */
-  async function sweepWith(prefix: string, options: JanitorOptions) {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { prefix, keys })
-    const own = prefixedKeys(prefix, keys)
-    const [lost = '', listed = ''] = (await logIn(store, clock, 2)).map(idOf)
-    const unseen = issueToken(store)
-    await runUpdateToken(store, unseen, 'ada')
-    await server.redis.hset(own.data(lost), '', 1)
-    await server.redis.hdel(own.login(lost), lost, listed)
-    await server.redis.zrem(own.recent(lost), lost, listed, idOf(unseen))
-    clock.pass(3600)
-    await server.redis.config('RESETSTAT')
-    const { rescaleEverySeconds, sweepEverySeconds } = sweepOnly
-    const janitor = store.janitor({ rescaleEverySeconds, sweepEverySeconds, ...options })
-    expect(await janitor.runOnce()).toMatchObject({ worked: true, sweeping: false })
-    expect(await server.redis.hexists(own.login(''), idOf(unseen))).toBe(0)
-    const kept = await server.redis.exists(own.viewed(lost), own.data(lost), own.sessions('user 0'))
-    const scanned = (await server.redis.info('commandstats')).includes('cmdstat_scan:')
-    return { kept, scanned, store, own, clock }
-  }
-
-  test.each([
-    ['', {}],
-    ['', { sweepKeys: false }],
-    ['shop:', { sweepKeys: false }],
-  ])('prefix %j and %o: only the members of login and recent', async (prefix, options) => {
-    const { kept, scanned, store, own, clock } = await sweepWith(prefix, options)
-    expect({ kept, scanned }).toEqual({ kept: 3, scanned: false })
-    // Reading a list removes its stale entries.
-    clock.pass(3600)
-    const { token } = await store.login('user 0')
-    expect((await store.userSessions(token)).sessions).toHaveLength(1)
-    expect(await server.redis.zcard(own.sessions('user 0'))).toBe(1)
-  })
-
-  test.each([
-    ['shop:', {}],
-    ['', { sweepKeys: true }],
-  ])('prefix %j and %o: all keys', async (prefix, options) => {
-    const { kept, scanned } = await sweepWith(prefix, options)
-    expect({ kept, scanned }).toEqual({ kept: 0, scanned: true })
-  })
+test.each([
+  ['', {}, false],
+  ['shop:', {}, true],
+  ['shop:', { sweepKeys: false }, false],
+  ['', { sweepKeys: true }, true],
+])('prefix %j and %o: a sweep looks at all keys: %s', async (prefix, options, all) => {
+  const { clock, store } = await server.start({ prefix })
+  const own = prefixedKeys(prefix, keys)
+  const [lost = ''] = (await logIn(store, clock, 1)).map(idOf)
+  await server.redis.del(own.login(lost), own.recent(lost))
+  clock.pass(3600)
+  await server.redis.config('RESETSTAT')
+  const { rescaleEverySeconds, sweepEverySeconds } = sweepOnly
+  const janitor = store.janitor({ rescaleEverySeconds, sweepEverySeconds, ...options })
+  expect(await janitor.runOnce()).toMatchObject({ sweeping: false, swept: all ? 2 : 0 })
+  const scanned = (await server.redis.info('commandstats')).includes('cmdstat_scan:')
+  expect(scanned).toBe(all)
 })
 
 test('a failed sweep starts again in the next run', async () => {
   const own = await redisForThisTest()
-  const admin = new Redis(own.socket)
-  onTestFinished(() => admin.disconnect())
+  const admin = adminForThisTest(own.socket)
   const clock = new Clock()
   const store = await storeOn(own.socket, clock)
   const [token = ''] = await logIn(store, clock, 3)
@@ -185,7 +120,7 @@ test('a failed sweep starts again in the next run', async () => {
 })
 
 test('keeps similar keys of other programs', async () => {
-  const store = await server.storeForThisTest(new Clock())
+  const store = (await server.start()).store
   const hex = Array.from({ length: 200 }, (_, index) =>
     createHash('md5').update(`${index}`).digest('hex'),
   )
@@ -198,12 +133,8 @@ test('keeps similar keys of other programs', async () => {
 })
 
 test('skips keys `sessions:…` that are not lists, and warns once per sweep', async () => {
-  const warnings: unknown[] = []
-  const listen = (warning: unknown) => void warnings.push(warning)
-  warningChannel.subscribe(listen)
-  onTestFinished(() => void warningChannel.unsubscribe(listen))
-  const clock = new Clock()
-  const store = await server.storeForThisTest(clock)
+  const warnings = warningsOfThisTest()
+  const { clock, store } = await server.start()
   const tokens = await logIn(store, clock, 20)
   const ids = tokens.map(idOf)
   await server.redis.hdel(keys.login(''), ...ids)
@@ -220,8 +151,7 @@ test('skips keys `sessions:…` that are not lists, and warns once per sweep', a
 })
 
 test('sessions end even if the key of their list belongs to another program', async () => {
-  const clock = new Clock()
-  const store = await server.storeForThisTest(clock)
+  const { clock, store } = await server.start()
   const tokens = await logIn(store, clock, 10)
   await server.redis.set(keys.sessions('mallory'), 'of another program')
   await runUpdateToken(store, issueToken(store), 'mallory')
@@ -232,21 +162,14 @@ test('sessions end even if the key of their list belongs to another program', as
 })
 
 test('examples/janitor.ts, a job in a process of its own, completes the sweep', async () => {
-  const clock = new Clock()
-  const store = await server.storeForThisTest(clock)
+  const { clock, store } = await server.start()
   const { token } = await store.login('ada')
   await store.endUserSessions('ada')
   await server.redis.zadd(keys.sessions('ada'), clock.seconds, idOf(token)) // the last kind of leftover to be swept
   // More than the steps of one run: each of the three scans takes one step per 100 keys.
   const others = Array.from({ length: 30_000 }, (_, index) => [`other:${index}`, ''])
   await server.redis.mset(Object.fromEntries(others))
-  const example = fileURLToPath(new URL('../examples/janitor.ts', import.meta.url))
-  await promisify(execFile)(process.execPath, [example], {
-    env: {
-      PATH: process.env.PATH,
-      REDIS_URL: `unix://${server.socket}`,
-      SESSION_SECRET: 'a-secret-for-tests-a-secret-for-tests',
-    },
-  })
+  const { path, env } = exampleOf('janitor.ts', server.socket)
+  await promisify(execFile)(process.execPath, [path], { env })
   expect(await server.redis.exists(keys.sessions('ada'))).toBe(0)
 })

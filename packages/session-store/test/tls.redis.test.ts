@@ -3,23 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { freePorts } from '@onetrip/stack/ports.ts'
 import { makeCertificates, SERVER_NAME } from '@onetrip/stack/testing/certificates.ts'
-import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import {
-  createSessionStore,
-  type SessionStoreOptions,
-  safeRedisOptions,
-  strategyNames,
-} from '../src/core/index.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SessionStoreOptions } from '../src/core/index.ts'
+import { exampleOf } from './example.ts'
+import { newStore } from './fixture.ts'
 
 const server = redisOfThisFile()
-const tokens = { secrets: ['a-secret-for-tests-a-secret-for-tests'] }
 
 let folder: string
 let certificates: ReturnType<typeof makeCertificates>
@@ -34,8 +27,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 async function view(options: Partial<SessionStoreOptions>) {
-  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...options })
-  onTestFinished(() => store.close())
+  const store = newStore(options)
   await store.ready(options.deadlineMs)
   const { token } = await store.login('ada')
   return await store.recordView(token, 'book')
@@ -49,7 +41,7 @@ const failure = (options: Partial<SessionStoreOptions>) =>
       error.cause?.code ?? error.cause?.message,
   )
 
-test.each(strategyNames)(
+test.each(['naive', 'batch'] as const)(
   '%s: works with TLS, a client certificate, SNI, an ACL user and a database',
   async (strategy) => {
     await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>p@ss', '~*', '+@all')
@@ -92,25 +84,13 @@ test.each(['missing', 'untrusted'])('a client certificate that is %s is refused'
   expect(names).toEqual([])
 })
 
-test('an injected client with TLS', async () => {
-  const { port } = await tlsFrontForThisTest(server.socket, certificates)
-  const client = new Redis(`rediss://localhost:${port}`, {
-    ...safeRedisOptions,
-    lazyConnect: true,
-    tls: { ...trusted, servername: 'localhost' },
-  })
-  onTestFinished(() => client.disconnect())
-  expect(await view({ client })).toEqual({ user: 'ada', views: 1 })
-})
-
-test.each(strategyNames)('%s: unusable TLS options throw a TypeError', (strategy) => {
+test('unusable TLS options throw a TypeError', () => {
   const { client } = certificates
   const create = (options: Partial<SessionStoreOptions>) => () =>
-    createSessionStore({ tokens, strategy, url: 'rediss://h', ...options })
+    newStore({ url: 'rediss://h', ...options })
   expect(create({ url: 'redis://h', tls: trusted })).toThrow('begins with rediss://')
   expect(create({ url: 'unix:///redis.sock', tls: trusted })).toThrow('begins with rediss://')
   expect(create({ tls: { cert: client.cert } })).toThrow('set both cert and key, or neither')
-  expect(create({ tls: { ca: client.certFile } })).toThrow('unusable ca, cert or key')
   expect(create({ tls: { ca: '-----BEGIN CERTIFICATE-----\nabc' } })).toThrow(
     'unusable ca, cert or key',
   )
@@ -118,40 +98,17 @@ test.each(strategyNames)('%s: unusable TLS options throw a TypeError', (strategy
   expect(create({ tls: { cert: client.cert, key } })).toThrow('unusable ca, cert or key')
 })
 
-test("Redis's own TLS, with a client certificate", async (context) => {
-  const { authority, server: own } = certificates
-  const [port = 0] = await freePorts(1)
-  const config = {
-    'tls-port': String(port),
-    'tls-cert-file': own.certFile,
-    'tls-key-file': own.keyFile,
-    'tls-ca-cert-file': authority.certFile,
-    'tls-auth-clients': 'yes',
-  }
-  const redis = await redisForThisTest({ config }).catch((error: Error) => {
-    if (!error.message.includes('Failed finding TLS support')) throw error
-    context.skip('this Redis was built without TLS; npm run test:servers has others')
-  })
-  const url = `rediss://localhost:${port}`
-  expect(redis).toBeDefined()
-  expect(await view({ url, tls: trusted })).toEqual({ user: 'ada', views: 1 })
-  await expect(view({ url, tls: { ca: authority.cert }, deadlineMs: 300 })).rejects.toMatchObject({
-    code: 'ONETRIP_NOT_SENT',
-  })
-})
-
 test('the example in the README', async () => {
   const { port } = await tlsFrontForThisTest(server.socket, certificates)
   const { authority, client } = certificates
-  const example = fileURLToPath(new URL('../examples/tls.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, [example], {
+  const { path, env } = exampleOf('tls.ts', server.socket)
+  const { stdout } = await promisify(execFile)(process.execPath, [path], {
     env: {
-      PATH: process.env.PATH,
+      ...env,
       REDIS_URL: `rediss://127.0.0.1:${port}`,
       CA_FILE: authority.certFile,
       CERT_FILE: client.certFile,
       KEY_FILE: client.keyFile,
-      SESSION_SECRET: tokens.secrets[0],
     },
   })
   expect(stdout).toContain("{ user: 'ada', views: 1 }")

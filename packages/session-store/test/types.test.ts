@@ -5,12 +5,10 @@ import {
   type Keys,
   type LoginOptions,
   type NewSession,
-  type PopularItem,
   type RecordedView,
   type Session,
   type SessionData,
   type SessionStore,
-  type UserSessionPage,
 } from '../src/core/index.ts'
 
 // `npm run typecheck` checks these; at run time they only import the package.
@@ -20,25 +18,18 @@ test('the types of arguments and results', () => {
   expectTypeOf<SessionStore['login']>().toEqualTypeOf<
     (user: string, options?: LoginOptions) => Promise<NewSession>
   >()
-  const data = { data: true } as const
   const calls = (store: SessionStore) => ({
     view: store.recordView('token', 'item'),
-    viewWithData: store.recordView('token', 'item', data),
-    check: store.checkToken('token'),
+    viewWithData: store.recordView('token', 'item', { data: true }),
     checkWithData: store.checkToken('token', { data: true }),
     checkWithout: store.checkToken('token', { data: false }),
-    patch: store.patch('token', { cart: ['book'], theme: undefined }, { ifVersion: 1 }),
   })
   type Calls = ReturnType<typeof calls>
   expectTypeOf<Calls['view']>().resolves.toEqualTypeOf<RecordedView>()
   expectTypeOf<Calls['viewWithData']>().resolves.toExtend<RecordedView & { data: SessionData }>()
-  expectTypeOf<Calls['check']>().resolves.toEqualTypeOf<Session>()
   expectTypeOf<Calls['checkWithData']>().resolves.toExtend<Session & { data: SessionData }>()
   expectTypeOf<Calls['checkWithout']>().resolves.toEqualTypeOf<Session>()
-  expectTypeOf<Calls['patch']>().resolves.toEqualTypeOf<{ version: number }>()
   expectTypeOf<Session['user']>().toEqualTypeOf<string | null>()
-  expectTypeOf<SessionStore['userSessions']>().returns.resolves.toEqualTypeOf<UserSessionPage>()
-  expectTypeOf<SessionStore['popularItems']>().returns.resolves.toEqualTypeOf<PopularItem[]>()
   expectTypeOf(partitionedKeys).returns.toEqualTypeOf<Keys>()
 })
 

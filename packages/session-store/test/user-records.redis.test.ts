@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { strategyNames } from '../src/core/index.ts'
 import { idOf } from './fixture.ts'
 import { Clock, layouts, retentionServer } from './retention-fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
@@ -8,56 +7,53 @@ const server = retentionServer()
 const clock = new Clock()
 
 describe.each(layouts)('%s', (_, keys) => {
-  test.each(strategyNames)(
-    '%s: exports and erases all sessions of a user, and of no other user',
-    async (strategy) => {
-      const store = await server.storeForThisTest(clock, { keys, strategy })
-      const at = clock.ms
-      const { token } = await store.login('ada')
-      const bare = issueToken(store)
-      await runUpdateToken(store, bare, 'ada', 'pen')
-      clock.pass(1.5)
-      await store.recordView(token, 'book')
-      await store.patch(token, { cart: ['book'], note: null })
-      const { token: eve } = await store.login('eve')
-      const { token: guest } = await store.loginGuest()
-      for (const other of [eve, guest]) {
-        await store.recordView(other, 'book')
-        await store.patch(other, { cart: ['secret'] })
-      }
+  test('exports and erases all sessions of a user, and of no other user', async () => {
+    const store = await server.storeForThisTest(clock, { keys })
+    const at = clock.ms
+    const { token } = await store.login('ada')
+    const bare = issueToken(store)
+    await runUpdateToken(store, bare, 'ada', 'pen')
+    clock.pass(1.5)
+    await store.recordView(token, 'book')
+    await store.patch(token, { cart: ['book'], note: null })
+    const { token: eve } = await store.login('eve')
+    const { token: guest } = await store.loginGuest()
+    for (const other of [eve, guest]) {
+      await store.recordView(other, 'book')
+      await store.patch(other, { cart: ['secret'] })
+    }
 
-      const { user, sessions } = await store.exportUser('ada')
-      expect(user).toBe('ada')
-      expect(sessions).toHaveLength(2)
-      expect(sessions).toEqual(
-        expect.arrayContaining([
-          {
-            id: idOf(token),
-            loggedInAt: at,
-            lastSeenAt: at + 1500,
-            viewed: [{ item: 'book', viewedAt: at + 1500 }],
-            data: { cart: ['book'], note: null },
-          },
-          {
-            id: idOf(bare),
-            loggedInAt: null,
-            lastSeenAt: at,
-            viewed: [{ item: 'pen', viewedAt: at }],
-            data: {},
-          },
-        ]),
-      )
-      expect(await store.exportUser('nobody')).toEqual({ user: 'nobody', sessions: [] })
+    const { user, sessions } = await store.exportUser('ada')
+    expect(user).toBe('ada')
+    expect(sessions).toHaveLength(2)
+    expect(sessions).toEqual(
+      expect.arrayContaining([
+        {
+          id: idOf(token),
+          loggedInAt: at,
+          lastSeenAt: at + 1500,
+          viewed: [{ item: 'book', viewedAt: at + 1500 }],
+          data: { cart: ['book'], note: null },
+        },
+        {
+          id: idOf(bare),
+          loggedInAt: null,
+          lastSeenAt: at,
+          viewed: [{ item: 'pen', viewedAt: at }],
+          data: {},
+        },
+      ]),
+    )
+    expect(await store.exportUser('nobody')).toEqual({ user: 'nobody', sessions: [] })
 
-      expect(await store.eraseUser('ada')).toBe(2)
-      expect(await store.exportUser('ada')).toEqual({ user: 'ada', sessions: [] })
-      const dump = JSON.stringify(await server.dump())
-      for (const trace of ['ada', idOf(token), idOf(bare)]) expect(dump).not.toContain(trace)
-      expect(await store.checkToken(eve, { data: true })).toMatchObject({ user: 'eve' })
-      expect((await store.data(guest)).fields).toEqual({ cart: ['secret'] })
-      expect(await store.eraseUser('ada')).toBe(0)
-    },
-  )
+    expect(await store.eraseUser('ada')).toBe(2)
+    expect(await store.exportUser('ada')).toEqual({ user: 'ada', sessions: [] })
+    const dump = JSON.stringify(await server.dump())
+    for (const trace of ['ada', idOf(token), idOf(bare)]) expect(dump).not.toContain(trace)
+    expect(await store.checkToken(eve, { data: true })).toMatchObject({ user: 'eve' })
+    expect((await store.data(guest)).fields).toEqual({ cart: ['secret'] })
+    expect(await store.eraseUser('ada')).toBe(0)
+  })
 
   test('walks many sessions in steps, reports progress, and can be stopped', async () => {
     const store = await server.storeForThisTest(clock, { keys, maxInFlight: 3_000 })

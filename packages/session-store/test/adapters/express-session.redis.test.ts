@@ -1,14 +1,21 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Request } from 'express'
 import session, { type SessionOptions } from 'express-session'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { externalSessions } from '../../src/adapters/external-sessions.ts'
-import { articleKeys as keys, type SessionStoreOptions } from '../../src/core/index.ts'
-import { warningsOfThisTest } from '../fixture.ts'
+import {
+  errorChannel,
+  articleKeys as keys,
+  type SessionStoreOptions,
+} from '../../src/core/index.ts'
+import { messagesOf, warningsOfThisTest } from '../fixture.ts'
 import { retentionServer } from '../retention-fixture.ts'
 import { expressForThisTest, rounded, versionsOfExpress } from './express-app.ts'
+import { fatalErrorsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 
-const version = async (id: string) => Number(await server.redis.hget(keys.data(`ext:${id}`), ''))
+const _version = async (id: string) => Number(await server.redis.hget(keys.data(`ext:${id}`), ''))
 const HOUR = 3_600_000
 const remembered = { maxAge: 10 * 24 * HOUR }
 
@@ -97,22 +104,6 @@ describe.each(versionsOfExpress)('%s', (_, express) => {
     },
   )
 
-  test('regenerate starts a new session, and reload reads what other requests wrote', async () => {
-    const { browser, adapter } = await applicationForThisTest()
-    const ask = browser()
-    const first = await ask({ set: { user: 'ada' } })
-    const second = await ask({ call: 'regenerate' })
-    expect(second.session).not.toHaveProperty('user')
-    const third = await ask({ set: { user: 'ada' } })
-    expect(third.id).not.toBe(first.id)
-    const { session: reloaded } = await ask({ set: { user: 'eve' }, call: 'reload' })
-    expect(reloaded?.user).toBe('ada')
-    expect(await adapter.get(third.id)).toMatchObject({ user: 'ada' })
-    const { session: ended } = await ask({ call: 'destroy' })
-    expect(ended).toBe(null)
-    expect(await adapter.length()).toBe(0)
-  })
-
   test('a second save in one request also writes only changes', async () => {
     const { browser, adapter, store } = await applicationForThisTest()
     const ask = browser()
@@ -124,22 +115,6 @@ describe.each(versionsOfExpress)('%s', (_, express) => {
     await externalSessions(store).patch('one', { cart: ['book'] })
     await adapter.set('one', Object.assign(data, { theme: 'dark' }))
     expect(await adapter.get('one')).toMatchObject({ cart: ['book'], theme: 'dark' })
-  })
-
-  test.each([true, false])('saveUninitialized: %s', async (saveUninitialized) => {
-    const { browser, adapter } = await applicationForThisTest({ saveUninitialized })
-    expect((await browser()()).cookieSet).toBe(saveUninitialized)
-    expect(await adapter.length()).toBe(saveUninitialized ? 1 : 0)
-  })
-
-  test.each([true, false])('resave: %s', async (resave) => {
-    const { browser, clock, store } = await applicationForThisTest({ resave })
-    const ask = browser()
-    await ask({ set: { user: 'ada' } })
-    clock.pass(60)
-    const { id } = await ask()
-    expect(await version(id)).toBe(2) // by set, or by touch
-    expect(await store.recentSessions()).toEqual([{ user: null, lastSeenAt: clock.ms }])
   })
 
   test.each([true, false])('rolling: %s; each request extends the session', async (rolling) => {
@@ -169,4 +144,73 @@ describe.each(versionsOfExpress)('%s', (_, express) => {
       { code: 'ONETRIP_SESSION_NOT_SAVED', message: expect.stringContaining('data field "cart"') },
     ])
   })
+})
+
+test('the rounding of express-session is no change of the cookie', async () => {
+  const { adapter } = await expressForThisTest(server)
+  await adapter.set('one', { cookie: Object.assign(new session.Cookie(), { maxAge: HOUR }) })
+  const load = async () => {
+    const found = await adapter.get('one')
+    if (!found) throw new Error('there is no session')
+    const request = { sessionID: 'one', sessionStore: adapter } as unknown as Request
+    return adapter.createSession(request, found)
+  }
+  const [late, early] = [await load(), await load()]
+  Object.assign(early.cookie, remembered)
+  await adapter.touch('one', early)
+  let now = Date.now()
+  vi.spyOn(Date, 'now').mockImplementation(() => now++)
+  onTestFinished(() => void vi.restoreAllMocks())
+  late.touch()
+  expect(late.cookie.originalMaxAge).toBeLessThan(HOUR)
+  await adapter.touch('one', late)
+  expect(await adapter.get('one')).toMatchObject({
+    cookie: { originalMaxAge: rounded(remembered.maxAge) },
+  })
+})
+
+test('a callback that fails is not called again, and warns at most once a minute', async () => {
+  const fatal = fatalErrorsOfThisTest()
+  const warnings = warningsOfThisTest()
+  const { adapter } = await expressForThisTest(server)
+  const thrown = new TypeError('about ada')
+  let calls = 0
+  const callback = () => {
+    calls++
+    throw thrown
+  }
+  const found: unknown[] = []
+  found.push(await adapter.get('one', callback))
+  found.push(await adapter.get('one', async () => callback()))
+  await adapter.get('', callback) // an error for the callback
+  expect(calls).toBe(3)
+  const first = {
+    code: 'ONETRIP_CALLBACK_FAILED',
+    message: 'a callback of the session store threw TypeError; its request may have no response',
+    error: thrown,
+  }
+  expect(warnings).toEqual([first])
+  const now = performance.now()
+  vi.spyOn(performance, 'now').mockReturnValue(now + 60_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  found.push(await adapter.get('one', callback))
+  const message = `${first.message}; 2 more since the last such warning`
+  expect(warnings).toEqual([first, { ...first, message }])
+  expect(found).toEqual([null, null, null])
+  await setImmediate()
+  expect(fatal).toEqual([])
+})
+
+test('destroy without a callback does not end the process if Redis is not available', async () => {
+  const { adapter, store } = await expressForThisTest(server)
+  const request = { sessionID: 'one', sessionStore: adapter } as unknown as Request
+  const loaded = adapter.createSession(request, { cookie: new session.Cookie() })
+  const failures = messagesOf(errorChannel)
+  const fatal = fatalErrorsOfThisTest()
+  await store.close()
+  loaded.destroy(undefined as never) // the types require a callback, JavaScript does not
+  await expect.poll(() => failures).toHaveLength(1)
+  await setImmediate() // Node.js emits unhandledRejection before
+  expect(fatal).toEqual([])
+  await expect(adapter.destroy('one')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
 })

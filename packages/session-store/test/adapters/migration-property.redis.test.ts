@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { SessionStore } from '../../src/core/index.ts'
-import { Clock, evictOnly, retentionServer } from '../retention-fixture.ts'
+import { type Clock, evictOnly, retentionServer } from '../retention-fixture.ts'
 import { IDLE_SECONDS } from './migration-fixture.ts'
 import {
   Expected,
@@ -116,8 +116,7 @@ async function run({ store, clock, old, expected }: World, steps: readonly Step[
 
 describe('no step of a migration revives a session, brings back an id from before a login, or loses a change', () => {
   const worldOf = async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { idleSeconds: IDLE_SECONDS })
+    const { clock, store } = await server.start({ idleSeconds: IDLE_SECONDS })
     return async (): Promise<World> => {
       await server.redis.flushall()
       return { store, clock, ...oldWorld(3) }
@@ -146,8 +145,7 @@ const anyChange = fc.constantFrom('nothing', 'save', 'logout')
 const anyChoices = fc.array(fc.nat(5), { minLength: 60, maxLength: 60 })
 
 test('parallel requests and an import in any order: all changes are kept, and a logout is final', async () => {
-  const clock = new Clock()
-  const store = await server.storeForThisTest(clock, { idleSeconds: IDLE_SECONDS })
+  const { clock, store } = await server.start({ idleSeconds: IDLE_SECONDS })
   const check = async (choices: readonly number[], change: string, logsOut: boolean) => {
     await server.redis.flushall()
     const { old } = oldWorld(1)

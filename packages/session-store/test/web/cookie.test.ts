@@ -70,25 +70,19 @@ test('reads all cookies with its name', () => {
 })
 
 test.each([
-  [{ secure: 'yes' }, 'cookie.secure'],
   [{ sameSite: 'Lax' }, 'cookie.sameSite'],
   [{ sameSite: 'none', secure: false }, 'sameSite none needs secure'],
   [{ name: '__Host-sid', secure: false }, 'needs secure'],
-  [{ name: '__secure-sid', secure: false }, 'needs secure'],
   [{ name: '__Host-sid', path: '/shop' }, 'path /'],
   [{ name: '__HOST-sid', domain: 'shop.example' }, 'no domain'],
   [{ name: 'a b' }, 'name'],
-  [{ name: '' }, 'name'],
   [{ domain: 'a;b' }, 'domain'],
   [{ path: 'shop' }, 'path'],
   [{ path: '/a;b' }, 'path'],
   [{ previous: { path: '/shop' } }, 'cookie.previous must be a list'],
-  [{ previous: ['/shop'] }, 'cookie.previous must be a list of { domain, path }'],
   [{ previous: [{ name: 'sid' }] }, 'cookie.previous has no option name'],
   [{ name: 'sid', previous: [{ path: 'shop' }] }, 'cookie.previous.path must begin with /'],
-  [{ name: 'sid', previous: [{ domain: 'a;b' }] }, 'domain'],
   [{ previous: [{ path: '/shop' }] }, 'the path / and no domain'],
-  [{ previous: [{ domain: 'shop.example' }] }, 'the path / and no domain'],
 ])('%o is refused: a browser would ignore the cookie', (options, words) => {
   const create = () => sessionCookie(options as CookieOptions)
   expect(create).toThrow(TypeError)

@@ -1,0 +1,180 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { partitionedKeys } from '../src/cluster/index.ts'
+import { articleKeys, prefixedKeys, type SessionStoreOptions } from '../src/core/index.ts'
+import { migrate, readySides } from '../src/migration/index.ts'
+import {
+  adminForThisTest,
+  clientForThisTest,
+  newStore,
+  readyStore,
+  warningsOfThisTest,
+} from './fixture.ts'
+import { layouts } from './retention-fixture.ts'
+
+const server = redisOfThisFile()
+const url = () => `unix://${server.socket}`
+
+const storeWith = (partitions: number, options: Partial<SessionStoreOptions> = {}) =>
+  newStore({ url: url(), keys: partitionedKeys(partitions), ...options })
+
+const recorded = () => server.redis.hget('janitor:tasks', 'partitions')
+
+const refusal = (own: number, other: number) => ({
+  code: 'ONETRIP_INVALID_INPUT',
+  message: expect.stringContaining(`${own} partitions, but the first start recorded ${other} `),
+})
+
+test('the first start records the number of partitions, and starts with another number are refused', async () => {
+  await storeWith(8).ready()
+  expect(await recorded()).toBe('8')
+  await storeWith(8).ready()
+  await expect(storeWith(16).ready()).rejects.toMatchObject(refusal(16, 8))
+  await storeWith(16, { prefix: 'other:' }).ready()
+})
+
+test('processes that start at the same time agree on one number', async () => {
+  const numbers = [8, 16, 8, 16, 8, 16]
+  const starts = await Promise.allSettled(numbers.map((number) => storeWith(number).ready()))
+  const [one, ...others] = new Set(
+    numbers.filter((_, index) => starts[index]?.status === 'fulfilled'),
+  )
+  expect(String(one)).toBe(await recorded())
+  expect(others).toEqual([])
+})
+
+test('with readOnly, a start compares the number and records nothing', async () => {
+  await storeWith(8).ready(1_000, { readOnly: true })
+  await storeWith(1, { keys: articleKeys }).ready()
+  expect(await server.redis.dbsize()).toBe(0)
+  await storeWith(16).ready()
+  const check = storeWith(8).ready(1_000, { readOnly: true })
+  await expect(check).rejects.toMatchObject(refusal(8, 16))
+})
+
+test('if the number cannot be recorded, a start only warns', async () => {
+  const warnings = warningsOfThisTest()
+  await server.redis.call('ACL', 'SETUSER', 'default', '-hsetnx')
+  onTestFinished(async () => void (await server.redis.call('ACL', 'SETUSER', 'default', '+@all')))
+  await storeWith(8).ready()
+  expect(warnings).toMatchObject([{ code: 'ONETRIP_PARTITIONS' }])
+})
+
+test('a migration records the number of partitions of its target, and refuses a target with another number', async () => {
+  const source = { store: storeWith(1, { keys: articleKeys }), keys: articleKeys }
+  const target = (partitions: number) => ({
+    store: storeWith(partitions, { url: `${url()}?db=1` }),
+    keys: partitionedKeys(partitions),
+  })
+  const sides = { from: source, to: target(8) }
+  await readySides(sides)
+  await server.redis.select(1)
+  onTestFinished(async () => void (await server.redis.select(0)))
+  expect(await server.redis.dbsize()).toBe(0)
+  await migrate(sides)
+  expect(await recorded()).toBe('8')
+  await expect(target(16).store.ready()).rejects.toMatchObject(refusal(16, 8))
+  const others = { from: source, to: target(16) }
+  await expect(readySides(others)).rejects.toThrow('the target of the migration')
+  for (const database of [0, 1]) {
+    await server.redis.select(database)
+    await server.redis.hdel('janitor:tasks', 'migration')
+  }
+  await expect(migrate(others)).rejects.toMatchObject(refusal(16, 8))
+})
+
+describe.each(layouts)('%s', (_, layout) => {
+  const prefix = 'shop:'
+  const keys = prefixedKeys(prefix, layout)
+  const id = 'any'
+  const startAt = (options = {}) =>
+    newStore({ url: `unix://${server.socket}`, keys: layout, ...options }).ready()
+
+  test.each([
+    [keys.login(id), 'sorted set', () => server.redis.zadd(keys.login(id), 1, 'x'), 'hash'],
+    [keys.recent(id), 'set', () => server.redis.sadd(keys.recent(id), 'x'), 'sorted set'],
+    [keys.popular(id), 'string', () => server.redis.set(keys.popular(id), 'x'), 'sorted set'],
+  ])('a key %s that is a %s stops the start', async (key, type, write, wanted) => {
+    await write()
+    const before = await server.redis.keys('*')
+    const message = `the key ${key} is a ${type}, but the store needs a ${wanted}`
+    await expect(startAt({ prefix })).rejects.toMatchObject({
+      code: 'ONETRIP_INVALID_INPUT',
+      message: expect.stringContaining(message),
+    })
+    expect(await server.redis.keys('*')).toEqual(before) // nothing was written
+    await server.redis.del(key)
+    await startAt({ prefix })
+  })
+
+  test('a user without the permission +type can start', async () => {
+    const warnings = warningsOfThisTest()
+    await server.redis.call('ACL', 'SETUSER', 'default', '-type')
+    onTestFinished(async () => void (await server.redis.call('ACL', 'SETUSER', 'default', '+@all')))
+    await server.redis.set(layout.login('any'), 'of another program')
+    await startAt()
+    expect(warnings).toEqual([])
+  })
+})
+
+const start = () => readyStore({ url: `unix://${server.socket}` })
+
+const configure = (policy: string, maxmemory = '100mb') =>
+  server.redis.config('SET', 'maxmemory-policy', policy, 'maxmemory', maxmemory)
+
+test.each([
+  ['allkeys-lru', '100mb', 'evicts sessions'],
+  ['volatile-ttl', '100mb', 'idempotency keys'], // only the keys with an expiry
+  ['allkeys-lru', '0', undefined],
+  ['noeviction', '100mb', undefined],
+])('%s with %s of memory: a start warns that Redis %s', async (policy, maxmemory, words) => {
+  const warnings = warningsOfThisTest()
+  await configure(policy, maxmemory)
+  await start()
+  expect(warnings).toEqual(
+    words ? [{ code: 'ONETRIP_EVICTION', message: expect.stringContaining(words) }] : [],
+  )
+})
+
+test('a user that may not use the keys cannot start', async () => {
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '+@all', '~shop:*')
+  const shop = `unix://shop:any@localhost${server.socket}`
+  await expect(newStore({ url: shop }).ready()).rejects.toMatchObject({
+    code: 'ONETRIP_REFUSED',
+    message: 'Redis refused HGET (command 1 of 1): NOPERM',
+  })
+  await newStore({ url: shop, prefix: 'shop:' }).ready()
+})
+
+test('a start waits while Redis is busy with a script', async () => {
+  const store = await readyStore({ url: url() })
+  await server.redis.config('SET', 'busy-reply-threshold', '1')
+  const script = adminForThisTest(server.socket)
+  const running = script.eval('while true do end', 0).catch((error: Error) => error.message)
+  await expect.poll(() => server.redis.ping().catch(String)).toContain('BUSY')
+  const ready = store.ready()
+  expect(await Promise.race([ready, delay(200, 'waiting')])).toBe('waiting')
+  await server.redis.call('SCRIPT', 'KILL')
+  await ready
+  expect(await running).toContain('killed')
+})
+
+test('a user without the permission for INFO can start', async () => {
+  await configure('allkeys-lru')
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '+@all', '-info')
+  const warnings = warningsOfThisTest()
+  const login = { username: 'shop', password: 'any', enableReadyCheck: false }
+  await readyStore({ client: clientForThisTest(server.socket, login) })
+  expect(warnings).toEqual([])
+})
+
+test('without a subscriber, it is a process warning', async () => {
+  const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => emit.mockRestore())
+  await configure('allkeys-lfu')
+  await start()
+  expect(emit.mock.calls).toEqual([
+    [expect.stringContaining('allkeys-lfu'), { code: 'ONETRIP_EVICTION' }],
+  ])
+})
