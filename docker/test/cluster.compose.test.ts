@@ -16,15 +16,8 @@ afterAll(async () => {
   expect(await stack.down()).toEqual([])
 })
 
-/** Runs redis-cli on a node, as one of its users. Returns the output. */
-async function redisCli(node: string, user: string, ...command: string[]): Promise<string> {
-  const password = `$(cat /secrets/${user}/redis-password)`
-  const script = `REDISCLI_AUTH=${password} redis-cli --user ${user} ${command.join(' ')}`
-  return (await stack.exec(node, script)).stdout.trim()
-}
-
 const roleOf = async (node: string) =>
-  /role:(\w+)/.exec(await redisCli(node, 'operator', 'INFO', 'replication'))?.[1]
+  /role:(\w+)/.exec(await stack.redisCli(node, 'operator', 'INFO', 'replication'))?.[1]
 
 /** Logs in `count` users; each views the item once. */
 async function usersView(count: number, item: string): Promise<Client[]> {
@@ -44,13 +37,15 @@ test('has three primaries and three replicas, and an API that keeps sessions on 
   const roles = await Promise.all(nodes.map(roleOf))
   expect(roles).toEqual(['master', 'master', 'master', 'slave', 'slave', 'slave'])
   for (const node of nodes.slice(0, 3)) {
-    const keys = Number(await redisCli(node, 'operator', 'DBSIZE'))
+    const keys = Number(await stack.redisCli(node, 'operator', 'DBSIZE'))
     expect(keys, node).toBeGreaterThan(0)
   }
 })
 
 test('the operator and the API cannot read the password of the replicas', async () => {
-  expect(await redisCli('redis-1', 'operator', 'CONFIG', 'GET', 'masterauth')).toContain('NOPERM')
+  expect(await stack.redisCli('redis-1', 'operator', 'CONFIG', 'GET', 'masterauth')).toContain(
+    'NOPERM',
+  )
   expect((await stack.exec('api-cluster', 'ls /secrets')).stdout.trim()).toBe('api')
 })
 

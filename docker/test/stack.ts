@@ -139,6 +139,14 @@ export async function createStack(command: readonly string[], ...overrides: stri
     exec: (service: string, script: string) =>
       tryCompose(['exec', '-T', service, 'sh', '-c', script]),
 
+    /** Runs redis-cli in a container of a service, as a user of users.acl. Returns the output. */
+    async redisCli(service: string, user: string, ...words: string[]): Promise<string> {
+      const password = `$(cat /secrets/${user}/redis-password)`
+      const script = `REDISCLI_AUTH=${password} redis-cli --user ${user} ${words.join(' ')}`
+      const { stdout } = await tryCompose(['exec', '-T', service, 'sh', '-c', script])
+      return stdout.trim()
+    },
+
     /** Runs a command in one container. Returns its standard output. */
     inContainer: (id: string, words: readonly string[]) =>
       outputOf(['docker', 'exec', id, ...words]),
