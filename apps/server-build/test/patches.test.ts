@@ -2,17 +2,20 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { makeFlagsOf, serverBuilds } from '../src/builds.ts'
+import { makeFlagsOf, type ServerBuild, serverBuilds } from '../src/builds.ts'
 import { patchesDirectory, patchesOf } from '../src/patches.ts'
 import { tinyRedis } from './tiny-redis.ts'
 
 const directory = patchesDirectory({})
 const patches = (await readdir(directory)).filter((name) => name.endsWith('.patch'))
 
-test('every patch is in a series', async () => {
-  const series = await Promise.all(serverBuilds.map((build) => patchesOf(build, directory)))
-  const used = new Set(series.flat().map(({ name }) => name))
-  expect([...used].sort()).toEqual(patches.sort())
+test('every patch is in a series, and that of stock is the beginning of patched', async () => {
+  const namesOf = async (build: ServerBuild) =>
+    (await patchesOf(build, directory)).map(({ name }) => name)
+  const series = await Promise.all(serverBuilds.map(namesOf))
+  expect([...new Set(series.flat())].sort()).toEqual(patches.sort())
+  const stock = await namesOf('stock')
+  expect((await namesOf('patched')).slice(0, stock.length)).toEqual(stock)
 })
 
 test('a build up to 0006 includes 0009, which 0006 needs', async () => {
