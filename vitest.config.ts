@@ -6,7 +6,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 // A file's suffix says what its tests need:
 //   *.test.ts           only Node
 //   *.redis.test.ts     a Redis built by apps/server-build
-//   *.slow.test.ts      a Redis, and together minutes (npm run test:slow)
+//   *.slow.test.ts      a Redis and its tools, and together minutes (npm run test:slow)
 //   *.cluster.test.ts   several Redis servers         (npm run test:cluster)
 //   *.fault.ts          a Redis, and some minutes     (npm run test:faults)
 //   *.compose.test.ts   a Docker engine               (npm run test:compose)
@@ -88,7 +88,10 @@ export default defineConfig({
           expect: expectOptions,
           include: ['**/*.slow.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
-          globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+          globalSetup: [
+            'apps/stack/src/testing/build-redis.ts',
+            'apps/stack/src/testing/build-tools.ts',
+          ],
           testTimeout: 300_000,
           hookTimeout: 120_000,
         },

@@ -1,7 +1,6 @@
 import { buildRedis } from '../redis.ts'
 
-/** Builds the Redis and the tools that the tests need, if necessary. Prints the progress. */
+/** Builds the Redis that the tests need, if necessary. Prints the progress. */
 export default async function setup(): Promise<void> {
   await buildRedis('patched')
-  await buildRedis('tools')
 }
