@@ -22,8 +22,8 @@ type SessionData = session.SessionData
  * A loaded session is only saved if it still exists: a late `save` does not bring a destroyed session back and
  * reports no error.
  *
- * All methods accept a callback; without one they return a promise. `all`, `length`, `ids` and `clear` walk
- * all sessions.
+ * All methods accept a callback; without one they return a promise. `all`, `length`, `ids` and `clear` read
+ * every session.
  */
 export class OnetripSessionStore extends session.Store {
   readonly #sessions: ReturnType<typeof adapter>

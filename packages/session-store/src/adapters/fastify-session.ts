@@ -1,6 +1,6 @@
 import '../core/node-version.ts'
 import type { SessionStore } from '../core/store.ts'
-import { type AdapterOptions, adapter, type Callback, type StoredSession } from './session-store.ts'
+import { type AdapterOptions, adapter, type Callback } from './session-store.ts'
 
 export {
   type ImportOptions,
@@ -16,8 +16,7 @@ export type { AdapterOptions, OldStore, StoredSession } from './session-store.ts
  * concurrent requests the last save wins, even if they changed different fields. For five minutes after
  * `destroy`, a late save does not bring the session back and reports no error.
  *
- * All functions accept a callback; without one they return a promise. `all`, `length`, `ids` and `clear` walk
- * all sessions.
+ * All functions accept a callback; without one they return a promise.
  *
  * @throws TypeError unless `store` was created by `createSessionStore`.
  */
@@ -33,30 +32,7 @@ export function fastifySessionStore(store: SessionStore, options?: AdapterOption
     set: (id: string, session: object, callback?: Callback) =>
       sessions.answer(sessions.saving(sessions.put(id, session)), callback),
 
-    /** Restarts the idle timeout and stores the expiry of the cookie. */
-    touch: (id: string, session: object, callback?: Callback) =>
-      sessions.answer(sessions.saving(sessions.touch(id, session)), callback),
-
     /** Ends the session. No request can create it again for five minutes; with `migrateFrom`, for `idleSeconds`. */
     destroy: (id: string, callback?: Callback) => sessions.answer(sessions.destroy(id), callback),
-
-    /** All sessions, each with its `id`. */
-    all: (callback?: (error: unknown, sessions?: (StoredSession & { id: string })[]) => void) =>
-      sessions.answer(sessions.all(), callback),
-
-    length: (callback?: (error: unknown, length?: number) => void) =>
-      sessions.answer(
-        sessions.all().then((all) => all.length),
-        callback,
-      ),
-
-    ids: (callback?: (error: unknown, ids?: string[]) => void) =>
-      sessions.answer(
-        sessions.all().then((all) => all.map(({ id }) => id)),
-        callback,
-      ),
-
-    /** Ends all sessions of express-session and @fastify/session, but not those of tokens. */
-    clear: (callback?: Callback) => sessions.answer(sessions.clear(), callback),
   }
 }

@@ -8,7 +8,7 @@ import { Clock, evictOnly, retentionServer, sweep } from '../retention-fixture.t
 
 const server = retentionServer()
 
-/** The functions that both adapters have, with promises. */
+/** The functions of a store for express-session, with promises. */
 interface Adapter {
   get(id: string): Promise<unknown>
   set(id: string, session: object): Promise<unknown>
@@ -20,9 +20,12 @@ interface Adapter {
   clear(): Promise<unknown>
 }
 
+const forExpress = (store: SessionStore) => expressSessionStore(store) as unknown as Adapter
+
 const adapters: [string, (store: SessionStore) => Adapter][] = [
-  ['express-session', (store) => expressSessionStore(store) as unknown as Adapter],
-  ['@fastify/session', (store) => fastifySessionStore(store)],
+  ['express-session', forExpress],
+  // It has only get, set and destroy.
+  ['@fastify/session', (store) => Object.assign(forExpress(store), fastifySessionStore(store))],
 ]
 
 const IDLE_SECONDS = 100

@@ -15,7 +15,6 @@ import { fatalErrorsOfThisTest } from './fixture.ts'
 
 const server = retentionServer()
 
-const _version = async (id: string) => Number(await server.redis.hget(keys.data(`ext:${id}`), ''))
 const HOUR = 3_600_000
 const remembered = { maxAge: 10 * 24 * HOUR }
 
