@@ -23,11 +23,13 @@ function snapshot(value: unknown, seen = new Map<unknown, unknown>()): unknown {
 
 const causeOf = (cause: unknown) => new StoreError('ONETRIP_NOT_SENT', 'not sent', { cause }).cause
 
-test('a cause without arguments is the cause itself', () => {
-  const inner = Object.assign(new Error('inner'), { command: { name: 'get' } })
-  const error = Object.assign(new Error('outer', { cause: inner }), { code: 'ECONNRESET' })
-  expect(causeOf(error)).toBe(error)
-  for (const other of ['text', 42, null, { args: ['kept'] }]) expect(causeOf(other)).toBe(other)
+test('a cause that is no error, or an error of the store, is the cause itself', () => {
+  const inner = new StoreError('ONETRIP_NOT_SENT')
+  for (const other of ['text', 42, null, { args: ['kept'] }, inner]) {
+    expect(causeOf(other)).toBe(other)
+  }
+  const copy = causeOf(new AggregateError([inner])) as AggregateError
+  expect(copy.errors[0]).toBe(inner)
 })
 
 const withArguments: [string, () => Error][] = [
@@ -57,15 +59,16 @@ test.each(withArguments)(
   },
 )
 
-test('the copy keeps class, name, code, command, stack and inner errors', () => {
-  const inner = Object.assign(new ReplyError(unknownCommand), { code: 'EX' })
-  const error = Object.assign(new AggregateError([inner], 'several'), { errno: -1 })
+test('the copy keeps class, name, code, stack and inner errors', () => {
+  const inner = Object.assign(new ReplyError(unknownCommand), { code: 'EX', node: 'a:1' })
+  const error = new AggregateError([inner], 'several', { cause: 'text' })
   const cause = causeOf(error) as AggregateError
   expect(cause).toBeInstanceOf(AggregateError)
-  expect(cause).toMatchObject({ message: 'several', errno: -1, stack: error.stack })
+  expect(cause).toMatchObject({ message: 'several', stack: error.stack, cause: 'text' })
   const [copy] = cause.errors
   expect(copy).toBeInstanceOf(ReplyError)
-  expect(copy).toMatchObject({ code: 'EX', command: { name: 'set' } })
-  expect(copy.message).toBe("ERR unknown command 'NOSUCH'")
+  expect(Error.isError(copy)).toBe(true)
+  expect({ ...copy }).toEqual({ code: 'EX' })
+  expect(copy).toMatchObject({ name: 'ReplyError', message: "ERR unknown command 'NOSUCH'" })
   expect(copy.stack).toBe(inner.stack?.replace(unknownCommand, copy.message))
 })

@@ -62,55 +62,30 @@ interface Details {
   cause?: unknown
 }
 
+/** All that is copied of a cause. Clients attach commands to their errors, and errors with commands. */
+const KEPT = ['name', 'message', 'stack', 'code', 'cause', 'errors']
+
 /**
- * Returns the error without the arguments of commands. They contain session ids, users, items, session data, and the
- * password of AUTH. If the error, or an error inside it, has such arguments, the result is a copy, because the
- * application may use the original. Otherwise it is the error itself.
+ * A copy of an error, of its causes and of the members of an AggregateError, without the arguments of commands: they
+ * contain session ids, users, items, session data and, in AUTH, a password. The application may use the original.
  */
-function withoutArguments(error: unknown): unknown {
-  const found = errorsIn(error)
-  if (!found.some(hasArguments)) return error
-  const copies = new Map<unknown, Error>(
-    found.map((original) => [
-      original,
-      Object.setPrototypeOf(new Error(), Object.getPrototypeOf(original)),
-    ]),
-  )
-  const copyOf = (value: unknown) => copies.get(value) ?? value
-  for (const [original, copy] of copies) {
-    for (const key of Reflect.ownKeys(original as Error)) {
-      const value = withoutOwnArguments(original as Error, key)
-      Object.defineProperty(copy, key, {
-        value: Array.isArray(value) ? value.map(copyOf) : copyOf(value),
-        enumerable: Object.prototype.propertyIsEnumerable.call(original, key),
-        writable: true,
-        configurable: true,
-      })
-    }
+function withoutArguments(value: unknown, copies = new Map<unknown, Error>()): unknown {
+  if (!(value instanceof Error) || value instanceof StoreError) return value
+  const known = copies.get(value)
+  if (known) return known
+  const copy = Object.setPrototypeOf(new Error(), Object.getPrototypeOf(value))
+  copies.set(value, copy)
+  const clean = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(clean)
+    if (typeof part !== 'string') return withoutArguments(part, copies)
+    return part.replaceAll(value.message, () => withoutQuoted(value.message))
   }
-  return copyOf(error)
-}
-
-/** The error, its causes, the members of an AggregateError, and the errors in its other properties. */
-function errorsIn(value: unknown, found: Error[] = []): Error[] {
-  if (!(value instanceof Error) || found.includes(value)) return found
-  found.push(value)
-  const { cause, errors } = value as AggregateError
-  for (const inner of [cause, errors, ...Object.values(value)].flat()) errorsIn(inner, found)
-  return found
-}
-
-const hasArguments = (error: Error & { command?: { args?: readonly unknown[] } }): boolean =>
-  Boolean(error.command?.args?.length) || error.message.includes(QUOTED_ARGUMENTS)
-
-function withoutOwnArguments(error: Error, key: string | symbol): unknown {
-  const value = Reflect.get(error, key)
-  if (key === 'command') return { name: value?.name }
-  if (key === 'message') return withoutQuoted(error.message)
-  if (key === 'stack' && typeof value === 'string') {
-    return value.replaceAll(error.message, () => withoutQuoted(error.message))
+  for (const key of KEPT) {
+    if (!Object.hasOwn(value, key)) continue
+    const part = { value: clean(Reflect.get(value, key)), enumerable: key === 'code' }
+    Object.defineProperty(copy, key, { ...part, writable: true, configurable: true })
   }
-  return value
+  return copy
 }
 
 const withoutQuoted = (message: string) => message.split(QUOTED_ARGUMENTS, 1)[0] ?? ''
@@ -120,7 +95,7 @@ const QUOTED_ARGUMENTS = ', with args beginning with'
 
 /**
  * The error class of the store and its plugins. The message contains no token and no value that was sent; the
- * cause contains no arguments of commands. If the original has some, the cause is a copy without them.
+ * cause is a copy that contains no arguments of commands.
  */
 export class StoreError extends Error {
   override name = 'StoreError'
