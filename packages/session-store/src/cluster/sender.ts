@@ -1,14 +1,13 @@
 import type { Cluster, Redis } from 'ioredis'
 import { DEADLINES_UNTIL_STALLED } from '../core/connections/handshake.ts'
 import { publishRoundTrip } from '../core/diagnostics.ts'
-import { MAX_TIMEOUT_MS } from '../core/input.ts'
 import { type Command, keysOf } from '../core/operation.ts'
 import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 import { notSent, type Outcome } from '../core/outcomes.ts'
-import { checkRange } from '../core/range.ts'
 import { disconnect } from '../core/sending/pool.ts'
 import type { NodeSender, Sender } from '../core/sending/sender.ts'
 import {
+  checkDeadline,
   checkStrategy,
   DEFAULT_DEADLINE_MS,
   type StrategyName,
@@ -60,7 +59,7 @@ export function clusterSender(options: ClusterSenderOptions): Sender {
   checkOptionNames('clusterSender', options, optionNames)
   const { client, strategy = 'batch', deadlineMs = DEFAULT_DEADLINE_MS, ...login } = options
   checkStrategy(strategy)
-  checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
+  checkDeadline(deadlineMs)
   if ((client === undefined) === (login.nodes === undefined)) {
     throw new TypeError('clusterSender needs either nodes or client')
   }

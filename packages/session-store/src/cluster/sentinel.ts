@@ -9,7 +9,12 @@ import {
 } from '../core/connections/client.ts'
 import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 import type { Sender } from '../core/sending/sender.ts'
-import { type StrategyName, senderOf } from '../core/sending/strategies.ts'
+import {
+  checkDeadline,
+  DEFAULT_DEADLINE_MS,
+  type StrategyName,
+  senderOf,
+} from '../core/sending/strategies.ts'
 import { loginNames, type SentinelAddress, sentinelOptions } from './address.ts'
 
 export interface SentinelSenderOptions extends SentinelAddress {
@@ -38,7 +43,8 @@ const optionNames: NamesOf<SentinelSenderOptions> = {
  */
 export function sentinelSender(options: SentinelSenderOptions): Sender {
   checkOptionNames('sentinelSender', options, optionNames)
-  const { strategy = 'batch', poolSize, deadlineMs, ...address } = options
+  const { strategy = 'batch', poolSize, deadlineMs = DEFAULT_DEADLINE_MS, ...address } = options
+  checkDeadline(deadlineMs)
   const sender = senderOf(strategy, {
     server: serverOf(address),
     poolSize,

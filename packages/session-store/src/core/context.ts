@@ -6,7 +6,7 @@ import type { Operation } from './operation.ts'
 import { checkOptionNames } from './option-names.ts'
 import { checkRange } from './range.ts'
 import { createRunner, type Runner } from './sending/runner.ts'
-import { chooseSender, DEFAULT_DEADLINE_MS } from './sending/strategies.ts'
+import { checkDeadline, chooseSender, DEFAULT_DEADLINE_MS } from './sending/strategies.ts'
 import { checkToken, type Session } from './sessions/session-operations.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import { createTokens, type Tokens } from './tokens/tokens.ts'
@@ -46,6 +46,7 @@ export function createContext(options: SessionStoreOptions): StoreContext {
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { min: 1, integer: true })
   checkRange('idleSeconds', idleSeconds, { min: 0.001 })
   checkRange('maxInFlight', maxInFlight, { min: 1, integer: true })
+  checkDeadline(deadlineMs)
   checkFunctions('keys', layout, Object.keys(articleKeys))
   const shared = {
     keys: prefixedKeys(prefix, layout),

@@ -12,21 +12,16 @@ interface Context {
   readonly keys: Keys
 }
 
-/** Reads the recorded number; undefined before the first start. Keys: janitorTasks. */
-const readNumber = (keys: Keys): Operation<string | undefined> => ({
-  commands: [hget(keys)],
-  readOnly: true,
-  read: ([reply]) => (typeof reply === 'string' ? reply : undefined),
-})
-
-/** Records the number unless one is recorded. Reads the recorded number. Keys: janitorTasks. */
-const recordNumber = (keys: Keys, partitions: string): Operation<string> => ({
-  commands: [['HSETNX', keys.janitorTasks(), PARTITIONS, partitions], hget(keys)],
-  readOnly: false,
-  read: ([, reply]) => String(reply),
-})
-
-const hget = (keys: Keys): Command => ['HGET', keys.janitorTasks(), PARTITIONS]
+/** Reads the recorded number; undefined if there is none. Records `own`, if given, first. Keys: janitorTasks. */
+const recordedNumber = (keys: Keys, own?: string): Operation<string | undefined> => {
+  const record: Command[] =
+    own === undefined ? [] : [['HSETNX', keys.janitorTasks(), PARTITIONS, own]]
+  return {
+    commands: [...record, ['HGET', keys.janitorTasks(), PARTITIONS]],
+    readOnly: own === undefined,
+    read: (replies) => (replies.at(-1) as string | null) ?? undefined,
+  }
+}
 
 /**
  * Compares the number of partitions with the recorded one. A process with another number would look for sessions
@@ -40,8 +35,8 @@ export async function checkPartitions(
   { readOnly }: { readOnly: boolean },
 ): Promise<void> {
   const own = String(keys.parts().length)
-  let recorded = await runner.run(readNumber(keys))
-  if (recorded === undefined && !readOnly) recorded = await runner.run(recordNumber(keys, own))
+  let recorded = await runner.run(recordedNumber(keys))
+  if (recorded === undefined && !readOnly) recorded = await runner.run(recordedNumber(keys, own))
   if (recorded === undefined || recorded === own) return
   throw new StoreError(
     'ONETRIP_INVALID_INPUT',

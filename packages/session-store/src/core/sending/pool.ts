@@ -8,7 +8,7 @@ import { notSent } from '../outcomes.ts'
 import type { Sender } from './sender.ts'
 import type { Wire } from './wires.ts'
 
-interface PoolOptions {
+export interface PoolOptions {
   /** Where the pool opens connections. */
   server?: Server | undefined
   /** Existing clients to use instead; the pool does not close them. */

@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis'
-import { type Server, type ServerLocation, serverAt } from '../connections/client.ts'
+import { type ServerLocation, serverAt } from '../connections/client.ts'
 import { checkFunctions, MAX_TIMEOUT_MS } from '../input.ts'
 import { checkRange } from '../range.ts'
 import { batching } from './batching.ts'
 import { framedWhere } from './frame.ts'
-import { pooled } from './pool.ts'
+import { type PoolOptions, pooled } from './pool.ts'
 import type { Sender } from './sender.ts'
 import { shortConnections } from './short-connections.ts'
 import { oneByOne, pipeline } from './wires.ts'
@@ -24,20 +24,11 @@ export interface StrategyOptions extends ServerLocation {
 
 export const DEFAULT_DEADLINE_MS = 2_000
 
-/** Where a strategy sends: connections of its own, or existing clients. */
-interface Target {
-  server?: Server | undefined
-  clients: readonly Redis[]
-  poolSize: number
-  deadlineMs: number
-}
+/** @throws TypeError unless this is a valid deadline. */
+export const checkDeadline = (deadlineMs: number): void =>
+  checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
 
-interface TargetOptions {
-  server?: Server | undefined
-  clients?: readonly Redis[]
-  poolSize?: number | undefined
-  deadlineMs?: number | undefined
-}
+type SomePoolOptions = { [Name in keyof PoolOptions]?: PoolOptions[Name] | undefined }
 
 /** All strategies send the same commands for an operation; they differ in connections and round trips. */
 const strategies = {
@@ -47,12 +38,12 @@ const strategies = {
     throw new TypeError('the strategy naive opens its own connections: set url, and no client')
   },
   /** Shared connections, one round trip for each command. */
-  sequential: (target) => pooled(oneByOne, target),
+  sequential: (options) => pooled(oneByOne, options),
   /** Shared connections, one ioredis pipeline for each operation: the solution of the source articles. */
-  pipeline: (target) => pooled(pipeline, target),
+  pipeline: (options) => pooled(pipeline, options),
   /** Shared connections, one pipeline for the operations of all callers of an event-loop turn. */
-  batch: (target) => batching(pooled(framedWhere(target.clients), target)),
-} satisfies Record<string, (target: Target) => Sender>
+  batch: (options) => batching(pooled(framedWhere(options.clients), options)),
+} satisfies Record<string, (options: PoolOptions) => Sender>
 
 export type StrategyName = keyof typeof strategies
 export const strategyNames = Object.keys(strategies) as StrategyName[]
@@ -71,12 +62,11 @@ export function checkStrategy(name: string): asserts name is StrategyName {
  */
 export function senderOf(
   strategy: StrategyName,
-  { poolSize = 1, deadlineMs = DEFAULT_DEADLINE_MS, ...target }: TargetOptions,
+  { server, clients = [], poolSize = 1, deadlineMs = DEFAULT_DEADLINE_MS }: SomePoolOptions,
 ): Sender {
   checkStrategy(strategy)
-  checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
   checkRange('poolSize', poolSize, { min: 1, max: 1_000, integer: true })
-  return strategies[strategy]({ clients: [], ...target, poolSize, deadlineMs })
+  return strategies[strategy]({ server, clients, poolSize, deadlineMs })
 }
 
 /**
@@ -102,12 +92,7 @@ export function chooseSender(
       throw new TypeError('client must contain at least one ioredis client')
     }
     const server = url === undefined ? undefined : serverAt({ url, tls })
-    return senderOf(strategy, {
-      server,
-      clients,
-      poolSize,
-      deadlineMs,
-    })
+    return senderOf(strategy, { server, clients, poolSize, deadlineMs })
   }
   if (options.strategy !== undefined) {
     throw new TypeError(
@@ -116,7 +101,5 @@ export function chooseSender(
   }
   checkFunctions('a sender', sender, ['send', 'close'])
   if (typeof sender.name !== 'string') throw new TypeError('a sender needs a name')
-  if (deadlineMs !== undefined)
-    checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
   return sender
 }
