@@ -99,6 +99,24 @@ test.each(supported)('a client with %j is supported', async (options) => {
   expect(results[0]).toEqual(results[1]) // replies to a command of an application
 })
 
+test('a pool takes turns, and prefers the connection with the least in flight', async () => {
+  const clients = [clientForThisTest(server.socket), clientForThisTest(server.socket)]
+  const used = clients.map((client) => vi.spyOn(client, 'pipeline'))
+  const counts = () => used.map((pipeline) => pipeline.mock.calls.length)
+  const store = await readyStore({ client: clients, strategy: 'pipeline' })
+  await expect.poll(() => store.info.ready).toBe(2)
+  for (const pipeline of used) pipeline.mockClear()
+  for (let call = 0; call < 4; call++) await store.popularItems()
+  expect(counts()).toEqual([2, 2])
+  clients[0]?.stream.pause() // its replies stay unread
+  const two = [store.popularItems(), store.popularItems()]
+  await Promise.race(two)
+  for (let call = 0; call < 4; call++) await store.popularItems()
+  expect(counts()).toEqual([3, 7])
+  clients[0]?.stream.resume()
+  await Promise.all(two)
+})
+
 test.each<[Options, string]>([
   ...(isIoredis5
     ? [[{ enableReadyCheck: false }, 'enableReadyCheck'] satisfies [Options, string]]

@@ -20,7 +20,21 @@ test.each(strategyNames)('%s: without Redis, ready() fails in bounded time', asy
   const store = newStore({ url: 'unix:///nowhere/redis.sock', strategy })
   await expect(store.ready(300)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
+    message: 'not sent to Redis: no connection after 0.3 s',
     retrySafe: true,
+    cause: { code: 'ENOENT' },
+  })
+})
+
+test('if Redis is connected but does not reply, ready() says so', async () => {
+  const redis = await redisForThisTest()
+  const store = storeOn(redis.socket)
+  await store.ready()
+  redis.program.signal('SIGSTOP')
+  await expect(store.ready(100)).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    message: 'not sent to Redis: no usable reply after 0.1 s',
+    cause: { code: 'ONETRIP_OUTCOME_UNKNOWN' },
   })
 })
 
