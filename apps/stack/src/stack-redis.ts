@@ -80,12 +80,11 @@ export interface RunningRedis {
 // Redis may have to write to disk.
 const REDIS_GRACE_MS = 20_000
 
-/** The Redis of a stack. `stop` stops only what the stack started. */
+/** The Redis of a stack. */
 export interface UsedRedis {
   /** URL with the credentials of the APIs. */
   url: string
   record: RunningRedis
-  stop(): Promise<void>
 }
 
 /** How the stack reacts to servers that exit. */
@@ -100,22 +99,24 @@ interface Watch {
 /**
  * Starts the Redis of a stack, or uses the foreign one.
  *
- * @throws as `startRedis` and `startCluster`; no server is left running then.
+ * @param undo stops what was started, also after an error.
+ * @throws as `startRedis` and `startCluster`.
  */
 export async function useRedis(
   wanted: WantedRedis,
   options: RedisStartOptions,
   watch: Watch,
+  undo: AsyncDisposableStack,
 ): Promise<UsedRedis> {
   if (wanted.kind === 'foreign') return foreignRedis(wanted)
-  if (wanted.kind === 'own') return await ownRedis(wanted, options, watch)
-  return await ownCluster(wanted, options, watch)
+  if (wanted.kind === 'own') return await ownRedis(wanted, options, watch, undo)
+  return await ownCluster(wanted, options, watch, undo)
 }
 
 function foreignRedis({ url }: ForeignRedis): UsedRedis {
   const { transport } = redisAddress(url)
   const record = { url, transport, build: 'foreign', pid: null, socket: null }
-  return { url, record, stop: async () => {} }
+  return { url, record }
 }
 
 /** The build and the folder of secrets. Without secrets for an installed server: it may be too old for our users. */
@@ -126,31 +127,21 @@ async function ownRedis(
   wanted: OwnRedis,
   { signal }: RedisStartOptions,
   { watch }: Watch,
+  undo: AsyncDisposableStack,
 ): Promise<UsedRedis> {
   const { transport, port } = wanted
   const { build, secrets } = builtOrInstalled(wanted)
-  const socket = await socketIn(wanted.run)
-  const { path } = socket
-  let program: Program | undefined
-  const stop = async () => {
-    await program?.stop(REDIS_GRACE_MS)
-    await socket.remove()
-  }
-  try {
-    program = await startRedis({ ...wanted, socket: path, secrets, signal })
-    watch(program)
-    const bare = transport === 'unix' ? unixUrl(path) : `redis://127.0.0.1:${port}`
-    const urlFor = async (user: RedisUser) =>
-      secrets ? await withPasswordOf(user, bare, secrets) : bare
-    const record = { url: await urlFor('operator'), transport, build }
-    return {
-      url: await urlFor('api'),
-      record: { ...record, pid: program.pid, socket: path },
-      stop,
-    }
-  } catch (error) {
-    await stop()
-    throw error
+  const { path: socket, remove } = await socketIn(wanted.run)
+  undo.defer(remove)
+  const program = await startRedis({ ...wanted, socket, secrets, signal })
+  undo.defer(async () => void (await program.stop(REDIS_GRACE_MS)))
+  watch(program)
+  const bare = transport === 'unix' ? unixUrl(socket) : `redis://127.0.0.1:${port}`
+  const urlFor = async (user: RedisUser) =>
+    secrets ? await withPasswordOf(user, bare, secrets) : bare
+  return {
+    url: await urlFor('api'),
+    record: { url: await urlFor('operator'), transport, build, pid: program.pid, socket },
   }
 }
 
@@ -158,44 +149,37 @@ async function ownCluster(
   wanted: OwnCluster,
   { signal, onStep, onLoss }: RedisStartOptions,
   { lose, stopping }: Watch,
+  undo: AsyncDisposableStack,
 ): Promise<UsedRedis> {
-  const { directory } = wanted
   const { build, secrets } = builtOrInstalled(wanted)
-  const cluster = await startCluster({
+  const { nodes, primaries, stop } = await startCluster({
     build: wanted.build,
     ports: portsFrom(wanted.port),
-    directory,
+    directory: wanted.directory,
     secrets,
     signal,
     onStep,
   })
-  const { nodes, primaries } = cluster
-  const stop = () => cluster.stop(REDIS_GRACE_MS)
-  try {
-    const addresses = nodes.map(({ address }) => address)
-    const urls = addresses.map((address) => `redis://${address}`)
-    const monitored = secrets
-      ? await Promise.all(urls.map((url) => withPasswordOf('operator', url, secrets)))
-      : urls
-    void watchLosses(nodes, { say: (line) => onLoss?.(line), stopping }).then(lose)
-    return {
-      url: await clusterUrl(addresses, secrets),
-      record: {
-        url: monitored[0] ?? '',
-        transport: 'tcp',
-        build,
-        pid: null,
-        socket: null,
-        nodes: nodes.map(({ program: { pid } }, index) => ({
-          url: monitored[index] ?? '',
-          pid,
-          replicaOf: primaries[index] ?? null,
-        })),
-      },
-      stop,
-    }
-  } catch (error) {
-    await stop()
-    throw error
+  undo.defer(() => stop(REDIS_GRACE_MS))
+  const addresses = nodes.map(({ address }) => address)
+  const urls = addresses.map((address) => `redis://${address}`)
+  const monitored = secrets
+    ? await Promise.all(urls.map((url) => withPasswordOf('operator', url, secrets)))
+    : urls
+  void watchLosses(nodes, { say: (line) => onLoss?.(line), stopping }).then(lose)
+  return {
+    url: await clusterUrl(addresses, secrets),
+    record: {
+      url: monitored[0] ?? '',
+      transport: 'tcp',
+      build,
+      pid: null,
+      socket: null,
+      nodes: nodes.map(({ program: { pid } }, index) => ({
+        url: monitored[index] ?? '',
+        pid,
+        replicaOf: primaries[index] ?? null,
+      })),
+    },
   }
 }

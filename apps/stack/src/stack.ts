@@ -5,7 +5,6 @@ import type { Program } from './program.ts'
 import {
   type RedisStartOptions,
   type RunningRedis,
-  type UsedRedis,
   useRedis,
   type WantedRedis,
 } from './stack-redis.ts'
@@ -46,38 +45,35 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { host, signal, onStep } = common
   const { promise: lost, resolve: lose } = Promise.withResolvers<Program>()
   const apis: Program[] = []
-  let redis: UsedRedis | undefined
-  let demo: Program | undefined
-  let demoSocket: Awaited<ReturnType<typeof socketIn>> | undefined
+  const undo = new AsyncDisposableStack()
   let stopping: Promise<void> | undefined
-
-  const watch = (program: Program) => void program.exited.then(() => stopping ?? lose(program))
   const stop = () => {
-    stopping ??= (async () => {
-      await demo?.stop(DEMO_GRACE_MS)
-      await Promise.all(apis.map((api) => api.stop(API_GRACE_MS)))
-      await redis?.stop()
-      await demoSocket?.remove()
-    })()
+    stopping ??= undo.disposeAsync()
     return stopping
   }
+  const watch = (program: Program) => void program.exited.then(() => stopping ?? lose(program))
 
   try {
-    redis = await useRedis(wanted, options, { watch, lose, stopping: () => stopping !== undefined })
-    const { url, record } = redis
+    const watching = { watch, lose, stopping: () => stopping !== undefined }
+    const { url, record } = await useRedis(wanted, options, watching, undo)
+    undo.defer(async () => void (await Promise.all(apis.map((api) => api.stop(API_GRACE_MS)))))
+    let demoSocket = ''
     if (wantedDemo) {
-      demoSocket = await socketIn(wantedDemo.run, 'demo.sock')
-      demo = await startDemo({
-        socket: demoSocket.path,
+      const { path, remove } = await socketIn(wantedDemo.run, 'demo.sock')
+      undo.defer(remove)
+      const demo = await startDemo({
+        socket: path,
         redis: url,
         signal,
         monitorUrls: (record.nodes ?? [record]).map(({ url }) => url),
         onLine: (line) => onApiLine?.('demo', line),
       })
+      undo.defer(async () => void (await demo.stop(DEMO_GRACE_MS)))
       watch(demo)
+      demoSocket = path
     }
     onStep?.('Starting the APIs')
-    const env = { ...common.env, DEMO_SOCKET: demoSocket?.path ?? '' }
+    const env = { ...common.env, DEMO_SOCKET: demoSocket }
     const started = await Promise.allSettled(
       wantedApis.map(async (own) => {
         const { variant, port } = own
