@@ -194,6 +194,7 @@ export interface Done {
   faster: 0 | 1
   /** Ratio of the requests per second, per round; null if a lane answered no request in a round. */
   ratio: Range | null
+  /** Without `disturbed`. */
   sentence: string
   /** A warning if other programs took too much CPU time; otherwise null. */
   disturbed: string | null

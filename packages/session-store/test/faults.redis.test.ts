@@ -28,8 +28,7 @@ test.each(strategyNames)('%s: without Redis, ready() fails in bounded time', asy
 
 test('if Redis is connected but does not reply, ready() says so', async () => {
   const redis = await redisForThisTest()
-  const store = storeOn(redis.socket)
-  await store.ready()
+  const store = await storeOn(redis.socket)
   redis.program.signal('SIGSTOP')
   await expect(store.ready(100)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',

@@ -154,10 +154,8 @@ function drawProgress() {
 function showResult(done) {
   byId('race-sentence', HTMLElement).hidden = done === null
   if (done === null) return
-  const { sentence, disturbed } = done
-  const result = disturbed === null ? sentence : sentence.replace(disturbed, '').trim()
-  setText(byId('race-result', HTMLElement), result)
-  setText(byId('race-disturbed', HTMLElement), disturbed ?? '')
+  setText(byId('race-result', HTMLElement), done.sentence)
+  setText(byId('race-disturbed', HTMLElement), done.disturbed ?? '')
 }
 
 /** @param {boolean} isBusy */
@@ -180,7 +178,7 @@ function onEvent(event) {
   if (event.name === 'started' && before.race?.id !== event.data.id) {
     announce('The race has started.')
   }
-  if (event.name === 'done') announce(event.data.sentence)
+  if (event.name === 'done') announce(`${event.data.sentence} ${event.data.disturbed ?? ''}`)
   if (event.name === 'failed') announce(`The race ended early. ${event.data.message}`)
   cancelAnimationFrame(frame)
   frame = requestAnimationFrame(draw)

@@ -25,7 +25,8 @@ const EVENTS = `Server-sent events with JSON data. Lanes are numbered 0 and 1.
 - \`started\`, \`preparing\` (\`text\`).
 - \`sample\`: four per second, for the lane whose turn it is.
 - \`turn\`: end of a lane's turn, with its totals. CPU times are in microseconds.
-- \`done\` (sums, medians and their range, a \`sentence\`) or \`failed\` (\`message\`).`
+- \`done\` (sums, medians and their range, a \`sentence\`, and \`disturbed\`: a warning or null) or \`failed\`
+  (\`message\`).`
 
 /** Routes of the demo page: race, wire and Redis server. */
 export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (

@@ -53,7 +53,6 @@ export function summaryOf({ id, lanes }: Started, measured: Measured): Done {
     ...(measured.lanes[faster].generatorBusy
       ? [`The load generator was saturated: ${named(results, faster)} may be faster than this.`]
       : []),
-    ...(disturbed === null ? [] : [disturbed]),
   ]
   return { id, lanes: results, faster, ratio, sentence: sentences.join(' '), disturbed }
 }
