@@ -36,6 +36,7 @@ test.each([
   [{ WORKERS: '0' }, 'WORKERS'],
   [{ TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
   [{ TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY'],
+  [{ TRUST_PROXY: '10' }, 'TRUST_PROXY'],
   [{ TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
   [{ PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT'],
