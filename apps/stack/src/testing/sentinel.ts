@@ -68,8 +68,11 @@ export async function testSentinels(options: { password?: string } = {}): Promis
   )
 
   /** For example `master0:name=mymaster,status=ok,address=127.0.0.1:6379,slaves=1,sentinels=3`. */
-  const views = () => Promise.all(sentinels.map(({ admin }) => admin.info('sentinel')))
-  const agree = async () => (await views()).every((view) => view.includes('slaves=1,sentinels=3'))
+  const viewOf = ({ admin }: (typeof sentinels)[number]) => admin.info('sentinel')
+  const agree = async () =>
+    (await Promise.all(sentinels.map(viewOf))).every((view) =>
+      view.includes('slaves=1,sentinels=3'),
+    )
   const linked = async () => (await replica.admin.info('replication')).includes('link_status:up')
   if (!(await until(async () => (await linked()) && (await agree()), { timeoutMs: 90_000 }))) {
     throw new Error('the sentinels do not agree')
@@ -79,7 +82,9 @@ export async function testSentinels(options: { password?: string } = {}): Promis
     servers,
     sentinels,
     async masterPort() {
-      return Number(/address=[^:]+:(\d+)/.exec((await views())[0] ?? '')?.[1])
+      const running = sentinels.find(({ admin }) => admin.status === 'ready')
+      const view = running ? await viewOf(running) : ''
+      return Number(/address=[^:]+:(\d+)/.exec(view)?.[1])
     },
     async stop() {
       const all = [...sentinels, ...servers]
