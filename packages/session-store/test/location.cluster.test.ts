@@ -9,7 +9,7 @@ import { idOf, messagesOf, newStore, outcomeOf } from './fixture.ts'
 
 const keys = partitionedKeys()
 
-const servers = clusterOfThisFile()
+const servers = clusterOfThisFile({ config: { appendfsync: 'always' } }) // one of them is killed
 const names = () => servers.nodes.map(({ address }) => address)
 
 function storeAt(options: ClusterSenderOptions = {}) {
