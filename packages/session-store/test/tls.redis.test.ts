@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
 import { promisify } from 'node:util'
+import { freePorts } from '@onetrip/stack/ports.ts'
 import { makeCertificates, SERVER_NAME } from '@onetrip/stack/testing/certificates.ts'
-import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SessionStoreOptions } from '../src/core/index.ts'
@@ -96,6 +97,28 @@ test('unusable TLS options throw a TypeError', () => {
   )
   const { key } = certificates.stranger
   expect(create({ tls: { cert: client.cert, key } })).toThrow('unusable ca, cert or key')
+})
+
+test("Redis's own TLS, with a client certificate", async (context) => {
+  const { authority, server: own } = certificates
+  const [port = 0] = await freePorts(1)
+  const config = {
+    'tls-port': String(port),
+    'tls-cert-file': own.certFile,
+    'tls-key-file': own.keyFile,
+    'tls-ca-cert-file': authority.certFile,
+    'tls-auth-clients': 'yes',
+  }
+  const redis = await redisForThisTest({ config }).catch((error: Error) => {
+    if (!error.message.includes('Failed finding TLS support')) throw error
+    context.skip('this Redis was built without TLS; npm run test:servers has others')
+  })
+  const url = `rediss://localhost:${port}`
+  expect(redis).toBeDefined()
+  expect(await view({ url, tls: trusted })).toEqual({ user: 'ada', views: 1 })
+  await expect(view({ url, tls: { ca: authority.cert }, deadlineMs: 300 })).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+  })
 })
 
 test('the example in the README', async () => {
