@@ -1,10 +1,5 @@
 import type { ConnectionOptions } from 'node:tls'
-import {
-  longLivedConnection,
-  parseRedisUrl,
-  redisAddress,
-  type ServerLocation,
-} from '@onetrip/session-store'
+import { longLivedConnection, parseRedisUrl, type ServerLocation } from '@onetrip/session-store'
 import {
   type ClusterAddress,
   checkAddress,
@@ -99,7 +94,7 @@ function locationOf(
   try {
     const location = parsed(config, config[setting], tls)
     checkAddress(location)
-    if (location.url !== undefined) redisAddress(location.url, location.tls)
+    if (location.url !== undefined) parseRedisUrl(location.url, location.tls)
     return location
   } catch (error) {
     throw new Error(`${setting}${tls ? ' and REDIS_TLS_…' : ''}: ${(error as Error).message}`)

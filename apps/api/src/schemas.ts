@@ -1,9 +1,4 @@
-import {
-  MAX_CURSOR_LENGTH,
-  MAX_KEY_LENGTH,
-  MAX_NAME_LENGTH,
-  NAME_PATTERN,
-} from '@onetrip/session-store'
+import { MAX_NAME_LENGTH, NAME_PATTERN } from '@onetrip/session-store'
 import { type TProperties, Type } from 'typebox'
 
 /** The time in all examples. */
@@ -33,11 +28,7 @@ const SessionUser = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   description: 'User name; null for a guest session',
 })
-const Cursor = Type.String({
-  pattern: '^[A-Za-z0-9_-]+$',
-  maxLength: MAX_CURSOR_LENGTH,
-  description: 'The nextCursor of the previous page',
-})
+const Cursor = Type.String({ description: 'The nextCursor of the previous page' })
 const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
 const Remember = Type.Optional(
@@ -80,10 +71,8 @@ export const ViewBody = Exactly(
 export const ViewHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
-      minLength: 1,
-      maxLength: MAX_KEY_LENGTH,
       description:
-        'Makes a view safe to retry: views of the session and item with the same key are counted once ' +
+        '1 to 255 characters. Makes a view safe to retry: views of the session and item with the same key are counted once ' +
         'within ten minutes',
     }),
   ),

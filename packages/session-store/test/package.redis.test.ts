@@ -43,7 +43,7 @@ function installsBeside(tarball: string, versions: Record<string, string>): void
   execFileSync('npm', ['install', ...options], { cwd: project, encoding: 'utf8' })
 }
 
-test('the packed package works in an empty project', { timeout: 180_000 }, async () => {
+test('the packed package works in an empty project', { timeout: 600_000 }, async () => {
   const redis = await redisForThisTest()
   const project = mkdtempSync(join(tmpdir(), 'onetrip-package-'))
   onTestFinished(() => rmSync(project, { recursive: true, force: true }))

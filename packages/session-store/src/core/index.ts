@@ -2,7 +2,7 @@ import './node-version.ts'
 
 export { longLivedConnection, type ServerLocation, safeRedisOptions } from './connections/client.ts'
 export { type CommandStats, commandStats, parseInfo } from './connections/redis-info.ts'
-export { parseRedisUrl, redisAddress } from './connections/redis-url.ts'
+export { parseRedisUrl } from './connections/redis-url.ts'
 export type { SessionData } from './data/data.ts'
 export {
   type BatchTrace,
@@ -21,7 +21,7 @@ export {
   warningChannel,
 } from './diagnostics.ts'
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
-export { MAX_KEY_LENGTH, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
+export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 export type { StoreInfo } from './operating.ts'
 export type { Command, Operation, Reply } from './operation.ts'
@@ -33,7 +33,6 @@ export type { NodeState } from './sending/nodes.ts'
 export type { Sender, Topology } from './sending/sender.ts'
 export { type StrategyName, strategyNames } from './sending/strategies.ts'
 export type { Attempts } from './sessions/attempts.ts'
-export { MAX_CURSOR_LENGTH } from './sessions/cursor.ts'
 export type { NewSession, RecentSession } from './sessions/logins.ts'
 export type { UserSession, UserSessionPage } from './sessions/own-sessions.ts'
 export type { Session } from './sessions/session-operations.ts'

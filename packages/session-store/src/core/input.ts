@@ -36,7 +36,7 @@ export function checkString(field: string, value: string): void {
 }
 
 /** The longest idempotency key, in characters. */
-export const MAX_KEY_LENGTH = 255
+const MAX_KEY_LENGTH = 255
 
 /** @throws StoreError as `checkName`, unless the value is a valid idempotency key. */
 export function checkKey(value: string): void {

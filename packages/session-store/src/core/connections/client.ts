@@ -5,7 +5,7 @@ import { isRefusal } from '../outcomes.ts'
 import { checkRange } from '../range.ts'
 import { DEADLINES_UNTIL_STALLED, limitHandshake } from './handshake.ts'
 import { isOfIoredis5 } from './ioredis-version.ts'
-import { redisAddress } from './redis-url.ts'
+import { parseRedisUrl } from './redis-url.ts'
 
 // The mapping of RESP3 replies is a type parameter of ioredis's client; the store uses RESP2.
 export type RedisOptions = Omit<AllOptions, 'replyMapping'>
@@ -38,7 +38,7 @@ export interface Server {
 
 /** @throws TypeError if the location is invalid. */
 export function serverAt({ url = '', tls }: ServerLocation): Server {
-  const { options } = redisAddress(url, tls)
+  const { options } = parseRedisUrl(url, tls)
   return {
     name: options.path ?? `${options.host}:${options.port}`,
     shared: (connectTimeoutMs) => sharedConnection(options, connectTimeoutMs),

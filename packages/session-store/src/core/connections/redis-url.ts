@@ -27,9 +27,12 @@ const transports = { 'redis:': 'tcp', 'rediss:': 'tls', 'unix:': 'unix' } as con
  * database; with a Unix socket it is the only way. A Unix socket with a user is
  * `unix://user:password@localhost/path/to/socket`.
  *
- * @throws TypeError for any other URL. The message contains no part of the URL that may be secret.
+ * @param tls `ca`, `cert` and `key`, `servername` and all other options of Node's `tls.connect`. Default: Node's
+ *   certificate authorities, and the host of the URL as the name in the certificate.
+ * @throws TypeError for any other URL, for TLS options without `rediss://`, or for an unusable certificate or key. The
+ *   message contains no part of the URL that may be secret, and no part of a key.
  */
-export function parseRedisUrl(url: string): RedisAddress {
+export function parseRedisUrl(url: string, tls?: ConnectionOptions): RedisAddress {
   const parsed = typeof url === 'string' ? URL.parse(url) : null
   if (!parsed) {
     throw invalid(
@@ -40,32 +43,20 @@ export function parseRedisUrl(url: string): RedisAddress {
   if (!transport) throw invalid('it must begin with redis://, rediss:// or unix:///')
   const location = transport === 'unix' ? socketOf(parsed) : hostOf(parsed)
   const db = databaseOf(parsed, transport === 'unix')
+  if (tls !== undefined) {
+    if (transport !== 'tls') throw new TypeError('tls needs a URL that begins with rediss://')
+    checkTls(tls)
+  }
   return {
     transport,
     options: {
       ...location,
-      ...(transport === 'tls' && { tls: serverNameOf(parsed) }),
+      ...(transport === 'tls' && { tls: { ...serverNameOf(parsed), ...tls } }),
       ...(parsed.username && { username: decoded(parsed.username) }),
       ...(parsed.password && { password: decoded(parsed.password) }),
       ...(db && { db }),
     },
   }
-}
-
-/**
- * As `parseRedisUrl`, with TLS options: `ca`, `cert` and `key`, `servername` and all other options of Node's
- * `tls.connect`. Without them, Node's certificate authorities are trusted, and the name in the certificate
- * must be the host of the URL.
- *
- * @throws TypeError also for TLS options without `rediss://`, or an unusable certificate or key. The message
- *   contains no part of a key.
- */
-export function redisAddress(url: string, tls?: ConnectionOptions): RedisAddress {
-  const address = parseRedisUrl(url)
-  if (tls === undefined) return address
-  if (address.transport !== 'tls') throw new TypeError('tls needs a URL that begins with rediss://')
-  checkTls(tls)
-  return { ...address, options: { ...address.options, tls: { ...address.options.tls, ...tls } } }
 }
 
 /** @throws TypeError if a certificate or key is unusable. */

@@ -2,7 +2,7 @@ import { StoreError } from '../errors.ts'
 import type { Entry } from './list-operations.ts'
 
 /** Longer than any valid cursor, in characters. */
-export const MAX_CURSOR_LENGTH = 200
+const MAX_CURSOR_LENGTH = 200
 
 /**
  * Encodes the position of an entry in a user's session list. The position stays valid if the entry is removed,
