@@ -40,9 +40,11 @@ export async function publishedOverview(): Promise<string> {
   return overviewOf(results.map((saved) => ({ name: saved.name, part: partOf(saved) })))
 }
 
-/** The paths of README.md and docs/*.md, if they have marks. */
+/** The paths of README.md, docs/*.md and the READMEs of examples, if they have marks. */
 export async function markedDocuments(): Promise<string[]> {
-  const names = await Array.fromAsync(glob(['README.md', 'docs/*.md'], { cwd: repository }))
+  const names = await Array.fromAsync(
+    glob(['README.md', 'docs/*.md', 'examples/*/README.md'], { cwd: repository }),
+  )
   const paths = names.toSorted().map((name) => join(repository, name))
   const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8')))
   return paths.filter((_, index) => marksIn(texts[index] ?? '').length > 0)
@@ -98,7 +100,9 @@ function content(part: Part, name: string, what: string): string {
 
 function selected(table: Table, selection: string, name: string): Table {
   const [rowNames = [], columnNames = []] = selection.split('; ').map((names) => names.split(', '))
-  const rows = rowNames.map((wanted) => {
+  const isWhole = rowNames.join() === 'all rows'
+  const named = isWhole ? [] : rowNames
+  const rows = named.map((wanted) => {
     const row = table.rows.find(([first]) => first === wanted)
     if (!row) throw new Problem(`The table of ${name} has no row ${wanted}.`)
     return row
@@ -108,8 +112,10 @@ function selected(table: Table, selection: string, name: string): Table {
     if (column < 0) throw new Problem(`The table of ${name} has no column ${wanted}.`)
     return column
   })
-  const cut = (row: readonly string[]) => [0, ...columns].map((column) => row[column] ?? '')
-  return { ...table, head: cut(table.head), rows: rows.map(cut), texts: [0] }
+  const labels = isWhole ? table.texts : [0]
+  const cut = (row: readonly string[]) => [...labels, ...columns].map((column) => row[column] ?? '')
+  const texts = labels.map((_, index) => index)
+  return { ...table, head: cut(table.head), rows: (isWhole ? table.rows : rows).map(cut), texts }
 }
 
 /** Date, command, machine and Redis in one line. */
