@@ -23,7 +23,7 @@ export {
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
-export type { StoreInfo } from './operating.ts'
+export type { StoreInfo } from './lifecycle.ts'
 export type { Command, Operation, Reply } from './operation.ts'
 export type { Outcome } from './outcomes.ts'
 export type { Janitor } from './retention/janitor.ts'

@@ -1,6 +1,6 @@
 import { callsOf, createContext, setContext } from './context.ts'
 import { dataFunctions } from './data/session-data.ts'
-import { operatingFunctions, serverFunctions } from './operating.ts'
+import { lifecycleFunctions, serverFunctions } from './lifecycle.ts'
 import { loginFunctions } from './sessions/logins.ts'
 import { ownSessionFunctions } from './sessions/own-sessions.ts'
 import { userRecords } from './sessions/user-records.ts'
@@ -22,7 +22,7 @@ export interface SessionStore
     ReturnType<typeof dataFunctions>,
     ReturnType<typeof userRecords>,
     ReturnType<typeof serverFunctions>,
-    ReturnType<typeof operatingFunctions> {}
+    ReturnType<typeof lifecycleFunctions> {}
 
 /**
  * Creates a store of logins, recent sessions and viewed items in Redis. Runs a janitor until `close()`, unless
@@ -35,7 +35,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const context = createContext(options)
   // Not spread, because it has a getter.
   const store: SessionStore = Object.assign(
-    operatingFunctions(context, options),
+    lifecycleFunctions(context, options),
     callsOf(context, {
       ...viewFunctions(context),
       ...loginFunctions(context),

@@ -25,7 +25,7 @@ export interface StoreInfo {
 }
 
 /** The functions of the store that are no calls: its state, its janitors and its end. */
-export function operatingFunctions(context: StoreContext, options: SessionStoreOptions) {
+export function lifecycleFunctions(context: StoreContext, options: SessionStoreOptions) {
   const { runner, keys, tokens, now } = context
   const { sender } = runner
   const strategy = options.strategy ?? options.sender?.name ?? 'batch'
