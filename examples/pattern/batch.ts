@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 
 type Command = readonly [name: string, ...args: (string | number)[]]
 
-/** A command is never sent twice, and no call waits longer than the timeouts. */
+/** No command is sent twice, none waits for ever, and a connection that does not reply is replaced. */
 const options = {
   lazyConnect: true,
   enableOfflineQueue: false,
@@ -12,12 +12,11 @@ const options = {
   maxRetriesPerRequest: 0,
   connectTimeout: 2_000,
   commandTimeout: 2_000,
+  socketTimeout: 10_000,
 }
 
-interface Waiting {
+interface Waiting extends PromiseWithResolvers<readonly unknown[]> {
   commands: readonly Command[]
-  resolve(replies: unknown[]): void
-  reject(error: unknown): void
 }
 
 export async function openSessions(url: string) {
@@ -26,11 +25,12 @@ export async function openSessions(url: string) {
   await redis.connect()
 
   let queue: Waiting[] = []
-  const send: Send = (commands) =>
-    new Promise((resolve, reject) => {
-      if (queue.length === 0) setImmediate(flush) // after the other requests of this turn
-      queue.push({ commands, resolve, reject })
-    })
+  const send: Send = (commands) => {
+    if (queue.length === 0) setImmediate(flush) // after the other requests of this turn
+    const waiting = { commands, ...Promise.withResolvers<readonly unknown[]>() }
+    queue.push(waiting)
+    return waiting.promise
+  }
 
   async function flush() {
     const waiting = queue
@@ -49,7 +49,7 @@ export async function openSessions(url: string) {
     }
   }
 
-  return { ...sessions(send), close: async () => redis.disconnect() }
+  return { ...sessions(send), close: async () => void (await redis.quit()) }
 }
 
 // From here on, all four files are the same.
@@ -60,7 +60,6 @@ const LOGIN = 'pattern:login:' // hash: id → user
 const RECENT = 'pattern:recent:' // sorted set: id → last seen, Unix seconds
 const POPULAR = 'pattern:viewed:' // sorted set: item → minus the number of its views
 const viewed = (id: string) => `pattern:viewed:${id}` // sorted set of a session: item → last view
-const KEPT_VIEWS = 25
 
 /** Redis gets a hash of the token, so that nobody who reads Redis can use a session. */
 const idOf = (token: string) => createHash('sha256').update(token).digest('base64url')
@@ -73,7 +72,7 @@ const sessions = (send: Send) => ({
     const id = idOf(token)
     await send([
       ['ZADD', RECENT, now(), id],
-      ['HSET', LOGIN, id, user],
+      ['HSET', LOGIN, id, String(user)],
     ])
     return token
   },
@@ -81,17 +80,18 @@ const sessions = (send: Send) => ({
   /** Records a page view. Undefined if the session has ended: then nothing is counted. */
   async view(token: string, item: string) {
     const id = idOf(token)
+    const name = String(item) // ioredis must get no objects
     const [, , , views, user] = await send([
       ['ZADD', RECENT, 'XX', now(), id], // XX: cannot bring back a session that has ended
-      ['ZADD', viewed(id), now(), item],
-      ['ZREMRANGEBYRANK', viewed(id), 0, -(KEPT_VIEWS + 1)],
-      ['ZINCRBY', POPULAR, -1, item],
+      ['ZADD', viewed(id), now(), name],
+      ['ZREMRANGEBYRANK', viewed(id), 0, -26], // keeps the newest 25
+      ['ZINCRBY', POPULAR, -1, name],
       ['HGET', LOGIN, id], // last: also shows a logout that came between these commands
     ])
     if (typeof user === 'string') return { user, views: -Number(views) }
     await send([
       ['DEL', viewed(id)],
-      ['ZINCRBY', POPULAR, 1, item],
+      ['ZINCRBY', POPULAR, 1, name],
       ['ZREMRANGEBYSCORE', POPULAR, 0, '+inf'],
     ])
     return undefined
@@ -99,7 +99,7 @@ const sessions = (send: Send) => ({
 
   /** The users of the most recently seen sessions, newest first. */
   async recent(limit = 50): Promise<string[]> {
-    const [ids] = (await send([['ZREVRANGE', RECENT, 0, limit - 1]])) as [string[]]
+    const [ids] = (await send([['ZREVRANGE', RECENT, 0, Math.max(limit, 1) - 1]])) as [string[]]
     if (ids.length === 0) return []
     const [users] = (await send([['HMGET', LOGIN, ...ids]])) as [(string | null)[]]
     return users.filter((user) => user !== null)

@@ -77,6 +77,18 @@ describe.each(names)('%s', (name) => {
     expect(views.map((view) => view?.user)).toEqual([undefined, ...names.slice(1)])
   })
 
+  test('an item that is no text fails alone, before anything is sent', async () => {
+    const sessions = await openForThisTest(name)
+    const token = await sessions.login('ada')
+    const odd = { toString: 1 } as unknown as string
+    const views = [sessions.view(token, 'book'), sessions.view(token, odd)]
+    expect((await Promise.allSettled(views)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+    ])
+    expect(await sessions.view(token, 'book')).toEqual({ user: 'ada', views: 2 })
+  })
+
   test('an error of Redis reaches only the call that it belongs to', async () => {
     const sessions = await openForThisTest(name)
     const [one, other] = [await sessions.login('ada'), await sessions.login('bob')]

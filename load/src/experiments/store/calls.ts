@@ -100,7 +100,7 @@ function senderOf({ url, strategy, poolSize }: CallsOptions): Partial<SessionSto
   return sender ? { sender } : { url, poolSize, strategy: strategy as StrategyName }
 }
 
-const patterns: Readonly<Record<string, typeof batch | undefined>> = {
+const patterns: Readonly<Record<string, typeof naive | undefined>> = {
   naive,
   sequential,
   pipeline,
