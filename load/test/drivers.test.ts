@@ -80,8 +80,8 @@ test('a link is one of the source articles, or has any round trip time and bandw
 })
 
 test.each([
-  ['', 'is none of unix, loopback, switch, vpn'],
-  ['lan', 'is none of unix, loopback, switch, vpn'],
+  ['', 'is no link. Use unix, loopback, switch, vpn'],
+  ['lan', 'is no link. Use unix, loopback, switch, vpn'],
   ['unix,unix', 'only once'],
   ['5@1Gb/s', 'a time such as'],
   ['5ms@fast', 'a bandwidth such as'],

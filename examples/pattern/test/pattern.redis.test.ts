@@ -119,7 +119,7 @@ describe.each(names)('%s', (name) => {
     expect(counted).toBeLessThanOrEqual(answers.length + 2)
   })
 
-  test('runs against any Redis, and says so if there is none', async () => {
+  test('runs as a program; without Redis it names the setting for its address', async () => {
     const own = await redisForThisTest()
     const run = async (url: string) =>
       await promisify(execFile)(process.execPath, [fileOf(name)], {

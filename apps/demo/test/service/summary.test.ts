@@ -52,7 +52,7 @@ test.each([
   expect(result.sentence).toMatch(sentence)
 })
 
-test('two lanes with the same strategy are told apart', () => {
+test('the sentence numbers two lanes that have the same strategy', () => {
   const turns = [...turnsOf(0, [100]), ...turnsOf(1, [200])]
   const same = { ...started, lanes: ['batch', 'batch'] } as const
   const { sentence } = summaryOf(same, { turns, lanes, elsewhere: null })

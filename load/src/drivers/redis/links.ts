@@ -33,7 +33,7 @@ function link(name: string): LinkPlan {
   }
   const known = linkNames.join(', ')
   throw new InvalidArgumentError(
-    `"${name}" is none of ${known}, and not a link such as 5ms@100Mb/s.`,
+    `"${name}" is no link. Use ${known}, or a distance such as 5ms@100Mb/s.`,
   )
 }
 

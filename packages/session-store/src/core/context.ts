@@ -61,13 +61,13 @@ export function createContext(options: SessionStoreOptions): StoreContext {
 }
 
 /** Wraps async functions, so that `close` waits for their calls and rejects those that start later. */
-export function callsOf<Functions extends object>(
+export function callsOf<Functions extends Record<string, (...args: never[]) => Promise<unknown>>>(
   { runner }: Pick<StoreContext, 'runner'>,
   functions: Functions,
 ): Functions {
   const wrapped = Object.entries(functions).map(([name, call]) => [
     name,
-    async (...args: unknown[]) => {
+    async (...args: never[]) => {
       runner.begin()
       try {
         return await call(...args)

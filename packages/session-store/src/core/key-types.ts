@@ -18,7 +18,7 @@ const sharedKeys = (keys: Keys): [key: string, type: string][] => [
 
 const nameOf = (type: string) => (type === SORTED_SET ? 'sorted set' : type)
 
-/** Describes the first shared key whose type is not the one that the store needs. Undefined if there is none. */
+/** An error text about the first shared key with a wrong type; undefined if all types are right. */
 const foreignKey = (keys: Keys): Operation<string | undefined> => {
   const shared = sharedKeys(keys)
   return {

@@ -12,7 +12,10 @@ interface Context {
   readonly keys: Keys
 }
 
-/** Reads the recorded number; undefined if there is none. Records `own`, if given, first. Keys: janitorTasks. */
+/**
+ * The recorded number; undefined before the first start. With `own`, first records that number unless one is recorded.
+ * Keys: janitorTasks.
+ */
 const recordedNumber = (keys: Keys, own?: string): Operation<string | undefined> => {
   const record: Command[] =
     own === undefined ? [] : [['HSETNX', keys.janitorTasks(), PARTITIONS, own]]

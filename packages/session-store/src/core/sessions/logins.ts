@@ -102,9 +102,9 @@ export function loginFunctions(context: StoreContext) {
     }),
 
     /**
-     * Ends the session and removes its records. A concurrent view does not bring it back (`endSessions` and `recordView`
-     * say why). Returns false if there was no session. Two round trips. If the
-     * outcome is unknown, a retry is safe; it returns false if the first call has ended the session.
+     * Ends the session and removes its records. A concurrent view does not bring it back (`endSessions` and
+     * `recordView` say why). Returns false if there was no session. Two round trips. If the outcome is unknown, a retry
+     * is safe; it returns false if the first call has ended the session.
      */
     logout: idempotent((token: string) => lists.end(tokens.verify(token))),
 
