@@ -32,9 +32,8 @@ const layers: readonly Layer[] = [
   ],
   ['api', 'apps/api/src/', 'store entry'],
   ['api tests', 'apps/api/', 'api', 'store entry', 'stack', 'fixtures'],
-  ['I/O threads', 'apps/server-build/src/io-threads.ts'],
-  ['server-build', 'apps/server-build/src/', 'I/O threads'],
-  ['server-build tests', 'apps/server-build/', 'server-build', 'I/O threads', 'stack', 'fixtures'],
+  ['server-build', 'apps/server-build/src/'],
+  ['server-build tests', 'apps/server-build/', 'server-build', 'stack', 'fixtures'],
   ['fixtures', 'apps/stack/src/testing/', 'stack', 'store entry'],
   ['stack', 'apps/stack/src/', 'store entry'],
   ['stack tests', 'apps/stack/', 'stack', 'fixtures', 'store entry'],
@@ -52,7 +51,7 @@ const layers: readonly Layer[] = [
     'store entry',
   ],
   ['compared strategies', 'load/src/compared-strategies.ts', 'stack', 'store entry', 'store core'],
-  ['load', 'load/src/', 'stack', 'store entry', 'I/O threads', 'compared strategies', 'pattern'],
+  ['load', 'load/src/', 'stack', 'store entry', 'compared strategies', 'pattern'],
   // Other Redis clients, which use the application and parts of the store.
   [
     'contenders',

@@ -4,7 +4,7 @@
 # precedence.
 #
 # CLUSTER_NODE      name of this node of a cluster; empty: not a cluster
-# REDIS_IO_THREADS  number of I/O threads; empty: by the number of cores
+# REDIS_IO_THREADS  number of I/O threads, with the main thread; empty: 1, off
 # REDIS_DATA        data directory (default /data); a node of a cluster uses a subfolder with its name
 # REDIS_SECRETS     folder of the passwords (default /secrets); missing passwords are generated
 #
@@ -13,7 +13,6 @@ set -eu
 
 secrets=${REDIS_SECRETS:-/secrets}
 share=${REDIS_SHARE:-/usr/local/share/onetrip}
-cpu_max=${REDIS_CPU_MAX:-/sys/fs/cgroup/cpu.max}
 users=${TMPDIR:-/tmp}/users.acl
 
 # shellcheck source=password.sh
@@ -44,19 +43,6 @@ sha256_of() {
   printf %s "$password" | sha256sum | cut -d ' ' -f 1
 }
 
-# Same values as src/io-threads.ts, which gives the reasons (test/users.test.ts compares both).
-io_threads() {
-  cores=$(nproc)
-  # nproc ignores a CPU quota (docker --cpus). Rounded down, as in Node; without a quota, cpu.max begins with "max".
-  if [ -r "$cpu_max" ] && read -r quota period <"$cpu_max" && [ "$quota" -gt 0 ] 2>/dev/null; then
-    limit=$((quota / period))
-    if [ "$limit" -lt "$cores" ]; then cores=$limit; fi
-  fi
-  if [ "$cores" -lt 4 ]; then echo 1; return; fi
-  if [ "$cores" -lt 6 ]; then echo 3; return; fi
-  if [ "$cores" -gt 16 ]; then echo 8; else echo $((cores / 2)); fi
-}
-
 mkdir -p "$secrets/api" "$secrets/operator"
 secret "$secrets/api/redis-password"
 secret "$secrets/api/session-secrets"
@@ -64,7 +50,7 @@ secret "$secrets/operator/redis-password"
 
 api=$(sha256_of "$secrets/api/redis-password")
 operator=$(sha256_of "$secrets/operator/redis-password")
-set -- --aclfile "$users" --io-threads "${REDIS_IO_THREADS:-$(io_threads)}" "$@"
+set -- --aclfile "$users" --io-threads "${REDIS_IO_THREADS:-1}" "$@"
 templates=$share/users.acl
 data=${REDIS_DATA:-/data}
 replication='' cluster='' left_out=''

@@ -103,7 +103,7 @@ program
   )
   .option('--cluster', 'run a node of a cluster (cluster.conf); does not form the cluster')
   .addOption(
-    new Option('--io-threads <n>', 'default: half of the cores, 3 to 8; 1 (off) below four cores')
+    new Option('--io-threads <n>', 'threads, including the main thread (default: 1, off)')
       .env('REDIS_IO_THREADS')
       .argParser(integer(1, 128)),
   )

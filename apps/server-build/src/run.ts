@@ -1,6 +1,5 @@
 import { mkdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ensureBuilt } from './build.ts'
@@ -9,7 +8,6 @@ import { runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 import { dataDirectory } from './home.ts'
 import { lackOfFixes, programPath, shortKey } from './installed.ts'
-import { ioThreadsFor } from './io-threads.ts'
 import type { Job } from './job.ts'
 import { selectionFrom } from './sources/select.ts'
 import { passwordFile, writeUsers } from './users.ts'
@@ -22,7 +20,7 @@ export interface RunOptions {
   unixsocket?: string
   /** Default: `$ONETRIP_HOME/redis/data/<build>`. */
   dir?: string
-  /** Default: by the number of cores. */
+  /** Including the main thread. Default 1: off. */
   ioThreads?: number
   /** Folder of the passwords of `users.acl`; missing ones are generated. Default: no users, no passwords. */
   secrets?: string
@@ -53,7 +51,7 @@ export async function serverCommand(
 ): Promise<ServerCommand> {
   const dir = resolve(options.dir ?? dataDirectory(job.home, build))
   const socket = options.unixsocket && resolve(options.unixsocket)
-  const { program, version, ioThreads } = await serverProgram(job, build)
+  const { program, version } = await serverProgram(job, build)
   await mkdir(dir, { recursive: true })
   await refuseSecondServer(dir, socket)
   const copy = join(dir, 'onetrip-redis.conf')
@@ -76,7 +74,7 @@ export async function serverCommand(
   }
   await rm(copy, { force: true }) // an existing file would keep its mode
   await writeFile(copy, settings, { mode: 0o600 })
-  const threads = String(options.ioThreads ?? ioThreads)
+  const threads = String(options.ioThreads ?? 1)
   const args = [copy, '--port', String(options.port), '--dir', dir, '--io-threads', threads]
   args.push('--bind', ...options.bind.split(/[\s,]+/).filter((address) => address !== ''))
   if (socket) args.push('--unixsocket', socket)
@@ -87,16 +85,14 @@ export async function serverCommand(
 async function serverProgram(
   job: Job,
   build: ServerBuild,
-): Promise<{ program: string; version: string; ioThreads: number }> {
-  const ioThreads = ioThreadsFor(availableParallelism())
+): Promise<{ program: string; version: string }> {
   const installed = job.env.REDIS_SERVER
   if (installed) {
     const version = await versionOfInstalled(installed)
     job.progress.note(
       `Using Redis ${version} at ${installed} (REDIS_SERVER), NOT the ${build} build of Onetrip.`,
     )
-    // The I/O threads of older versions busy-wait: with fewer idle cores than threads, they are very slow.
-    return { program: installed, version, ioThreads: isOld(version) ? 1 : ioThreads }
+    return { program: installed, version }
   }
   const made = await ensureBuilt(job, build, selectionFrom(job.env))
   const lack = lackOfFixes(made.source)
@@ -104,7 +100,7 @@ async function serverProgram(
   job.progress.note(
     `Redis ${made.redisVersion}, build ${build}-${shortKey(made.key)} (${made.source.from})`,
   )
-  return { program: programPath(made, 'redis-server'), version: made.redisVersion, ioThreads }
+  return { program: programPath(made, 'redis-server'), version: made.redisVersion }
 }
 
 function isOld(version: string): boolean {

@@ -13,7 +13,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { ioThreadsFor } from '../src/io-threads.ts'
 import { aclFile, clusterUserNames, passwordFile, userNames, writeUsers } from '../src/users.ts'
 
 function folderForThisTest(): string {
@@ -73,23 +72,18 @@ const scriptOf = (name: string) =>
   fileURLToPath(new URL(`../container/${name}.sh`, import.meta.url))
 
 interface EntryPoint {
-  cores?: number
-  /** The content of the kernel's cpu.max. */
-  quota?: string
   args?: string[]
   node?: string
 }
 
-/** Runs the entry point of a container with fakes: `nproc` prints `cores`, redis-server prints its arguments. */
+/** Runs the entry point of a container with a redis-server that prints its arguments. */
 async function entryPoint(
   folder: string,
-  { cores = 2, quota = 'max 100000', args = [], node = '' }: EntryPoint = {},
+  { args = [], node = '' }: EntryPoint = {},
 ): Promise<string[]> {
   const own = join(folder, `node-${node}`)
   mkdirSync(own, { recursive: true })
-  writeFileSync(join(own, 'nproc'), `#!/bin/sh\necho ${cores}\n`, { mode: 0o755 })
   writeFileSync(join(own, 'redis-server'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
-  writeFileSync(join(own, 'cpu.max'), `${quota}\n`)
   // Slow, so that nodes that start at the same time all find no secret.
   const head = '#!/bin/sh\nsleep 0.2\ncommand -p head "$@"\n'
   if (node !== '') writeFileSync(join(own, 'head'), head, { mode: 0o755 })
@@ -101,7 +95,6 @@ async function entryPoint(
       REDIS_SECRETS: join(folder, 'secrets'),
       REDIS_DATA: join(folder, 'data'),
       REDIS_SHARE: fileURLToPath(new URL('..', import.meta.url)),
-      REDIS_CPU_MAX: join(own, 'cpu.max'),
     },
   })
   return stdout.trim().split('\n')
@@ -112,33 +105,6 @@ const after = (args: readonly string[], name: string) => args[args.indexOf(name)
 /** The content of the ACL file, with single spaces. */
 const usersOf = (args: readonly string[]) =>
   readFileSync(after(args, '--aclfile'), 'utf8').replaceAll(/ +/g, ' ')
-
-test.each([
-  [1, 1],
-  [2, 1],
-  [3, 1],
-  [4, 3],
-  [6, 3],
-  [8, 4],
-  [16, 8],
-  [64, 8],
-])('with %d cores Redis gets %d I/O threads', (cores, threads) => {
-  expect(ioThreadsFor(cores)).toBe(threads)
-})
-
-test('the entry point of a container and npm run redis use the same number of I/O threads', async () => {
-  const folder = folderForThisTest()
-  for (const cores of [1, 3, 4, 5, 6, 15, 16, 17, 64]) {
-    const args = await entryPoint(folder, { cores })
-    expect(after(args, '--io-threads'), `${cores} cores`).toBe(`${ioThreadsFor(cores)}`)
-  }
-  // A quota limits the cores; its fractions are rounded down, as in Node.
-  for (const cpus of [0.5, 3.5, 4, 8.5, 64]) {
-    const args = await entryPoint(folder, { cores: 12, quota: `${cpus * 100_000} 100000` })
-    const cores = Math.min(12, Math.floor(cpus))
-    expect(after(args, '--io-threads'), `${cpus} CPUs`).toBe(`${ioThreadsFor(cores)}`)
-  }
-})
 
 test('the entry point of a container writes the same users and passes its arguments last', async () => {
   const folder = folderForThisTest()

@@ -80,7 +80,7 @@ export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   const url = 'running APIs, whose Redis is given by REDIS_URL'
   const threads =
-    'threads of the Redis that is started, including the main thread (default: REDIS_IO_THREADS, else by cores)'
+    'threads of the Redis that is started, including the main thread (default: REDIS_IO_THREADS, else 1: off)'
   return command
     .option('--connections <n>', 'concurrent HTTP connections', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API', wholeNumber(1, 64))

@@ -25,7 +25,7 @@ export interface TargetOptions {
   redisBuild?: RedisBuild
   /** Default: TCP. */
   transport?: Transport
-  /** Default: by cores. */
+  /** Default: `REDIS_IO_THREADS`, else off. */
   ioThreads?: number
   /** Processes of each API. Default: 1. */
   workers?: number

@@ -49,7 +49,7 @@ The last four need variants of the store: docs/applications.md.
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs (its user needs INFO only)
   WORKERS, REDIS_POOL_SIZE   of the stack that the command starts (default: 1)
-  REDIS_IO_THREADS           of the Redis that the command starts (default: by cores; 1 means off)
+  REDIS_IO_THREADS           of the Redis that the command starts (default: 1, off)
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
 Examples:
