@@ -61,7 +61,7 @@ describe.each(layouts)('%s', (_, keys) => {
     ])
     await expect(store.checkToken(guest)).rejects.toMatchObject(gone)
     await store.logout(token)
-    expect(await left()).toEqual([])
+    await expect.poll(left).toEqual([])
     // The guest session has ended, so a second login takes nothing over.
     const again = await store.login('eve', { from: guest })
     expect(await store.data(again.token)).toEqual({ fields: {}, version: 0 })

@@ -47,7 +47,6 @@ const repeatableCalls: [string, Call, unknown][] = [
   ['endUserSessions', (store) => store.endUserSessions('ada'), 0],
   ['eraseUser', (store) => store.eraseUser('ada'), 0],
   ['external.end', (store) => externalSessions(store).end('old'), false],
-  ['touch', (store, token) => store.touch(token), expect.objectContaining({ user: 'ada' })],
   [
     'userSessions',
     async (store, token) => {

@@ -85,13 +85,16 @@ export const isIdle = (
 ): boolean => lastSeenAt < now() - 1000 * idleSeconds
 
 /** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
-export async function checkWith<Found extends Session>(
+export const requireActive = <Found extends Session>(
+  context: StoreContext,
+  session: Found | undefined,
+): Found => requireSession(session && !isIdle(context, session) ? session : undefined)
+
+/** @throws StoreError as `requireActive`. */
+export const checkWith = async <Found extends Session>(
   context: StoreContext,
   operation: Operation<Found | undefined>,
-): Promise<Found> {
-  const session = requireSession(await context.runner.run(operation))
-  return requireSession(isIdle(context, session) ? undefined : session)
-}
+): Promise<Found> => requireActive(context, await context.runner.run(operation))
 
 /** @throws StoreError as `checkWith`. */
 export const checkId = (context: StoreContext, id: string): Promise<Session> =>

@@ -1,7 +1,6 @@
 import { contextOf } from '../core/context.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkObject, checkString } from '../core/input.ts'
-import type { Runner } from '../core/sending/runner.ts'
 import { copyMarker } from '../core/sessions/repeated-views.ts'
 import { statesOf } from '../core/sessions/session-operations.ts'
 import {
@@ -64,11 +63,8 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
   const targetIsHome = home === 'target'
   const homeStore = targetIsHome ? to.store : from.store
   const otherStore = targetIsHome ? from.store : to.store
-  const runnerOf = ({ store }: BridgeSide): Pick<Runner, 'run'> => ({
-    run: (operation) => store.run(operation),
-  })
-  const listsOf = (side: BridgeSide) =>
-    userSessionLists({ runner: runnerOf(side), keys: side.keys, now: clock })
+  const listsOf = ({ store, keys }: BridgeSide) =>
+    userSessionLists({ runner: { run: (operation) => store.run(operation) }, keys, now: clock })
   const sides = { from, to }
   const lists = { from: listsOf(from), to: listsOf(to) }
 

@@ -29,7 +29,7 @@ export interface RequestSession {
   find<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked> | null>
   /** The store's `checkToken`. One round trip. */
   check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>>
-  /** The store's `touch`. Two round trips; one if it was last seen less than `unlessWithinSeconds` ago. */
+  /** The store's `touch`. One round trip. */
   touch(unlessWithinSeconds?: number): Promise<Session>
   /** The store's `recordView`. One round trip, shared with concurrent requests. */
   recordView<Asked extends ViewOptions>(
@@ -71,6 +71,7 @@ export class WebSession implements RequestSession {
   #token: string | undefined
   /** Whether the response sets the cookie. */
   #setsCookie = false
+  #isCrossSite: boolean | undefined
 
   constructor(web: Web, request: WebRequest) {
     this.#web = web
@@ -111,9 +112,8 @@ export class WebSession implements RequestSession {
   }
 
   refuseCrossSite(): void {
-    if (isCrossSite(this.#request, this.#web.origins)) {
-      throw new StoreError('ONETRIP_CROSS_SITE')
-    }
+    this.#isCrossSite ??= isCrossSite(this.#request, this.#web.origins)
+    if (this.#isCrossSite) throw new StoreError('ONETRIP_CROSS_SITE')
   }
 
   async check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>> {
@@ -180,10 +180,8 @@ export class WebSession implements RequestSession {
     response: WebResponse,
   ): Promise<NewSession> {
     const { cookie } = this.#web
-    await this.#end(replaced).catch((error: unknown) => {
-      // The login stands. The old session ends when it is idle.
-      if (!(error instanceof StoreError)) throw error
-    })
+    // The login does not wait for it. If it fails, the old session ends when it is idle.
+    this.#end(replaced).catch(() => undefined)
     // The caller did not wait for the login.
     if (response.sent) await this.#end([session.token])
     checkOpen(response)

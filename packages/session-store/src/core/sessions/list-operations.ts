@@ -44,3 +44,10 @@ export function forgetSessions(keys: Keys, user: string, ids: readonly string[])
     read: () => undefined,
   }
 }
+
+/** Removes a user's list. Keys: sessions of the user. */
+export const dropList = (keys: Keys, user: string): Operation<void> => ({
+  commands: [['UNLINK', keys.sessions(user)]],
+  readOnly: false,
+  read: () => undefined,
+})

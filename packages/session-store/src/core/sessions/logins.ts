@@ -1,6 +1,6 @@
 import { checkId, checkWith, type StoreContext } from '../context.ts'
 import { type DataOption, type MaybeData, withDataIf } from '../data/data.ts'
-import { idempotent, requireSession } from '../errors.ts'
+import { idempotent } from '../errors.ts'
 import { checkBoolean, checkLimit, checkName, checkNumber } from '../input.ts'
 import type { LoginOptions } from '../store-options.ts'
 import { guestOf, loginFromGuest } from './guests.ts'
@@ -88,23 +88,26 @@ export function loginFunctions(context: StoreContext) {
     },
 
     /**
-     * As `checkToken`, and refreshes the session. Two round trips; one, without a write, if the session was last
-     * seen less than `unlessWithinSeconds` (default 0) ago.
+     * As `checkToken`, and refreshes the session, unless it was last seen less than `unlessWithinSeconds` (default 0)
+     * ago. One round trip. The refresh takes a second one, which the call does not wait for; if it fails, the session
+     * keeps its time of last use.
      *
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION`.
      */
-    touch: idempotent(async (token: string, unlessWithinSeconds: number = 0): Promise<Session> => {
+    async touch(token: string, unlessWithinSeconds = 0): Promise<Session> {
       const id = tokens.verify(token)
       checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
       const session = await checkId(context, id)
       if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
-      return requireSession(await run(touchSession(keys, id, now())))
-    }),
+      run(touchSession(keys, id, now())).catch(() => undefined)
+      return { ...session, lastSeenAt: now() }
+    },
 
     /**
      * Ends the session and removes its records. A concurrent view does not bring it back (`endSessions` and
-     * `recordView` say why). Returns false if there was no session. Two round trips. If the outcome is unknown, a retry
-     * is safe; it returns false if the first call has ended the session.
+     * `recordView` say why). Returns false if there was no session. One round trip; a second one, which the call does
+     * not wait for, removes the session from its user's list. If the outcome is unknown, a retry is safe; it returns
+     * false if the first call has ended the session.
      */
     logout: idempotent((token: string) => lists.end(tokens.verify(token))),
 

@@ -1,4 +1,4 @@
-import { checkId, isIdle, type StoreContext } from '../context.ts'
+import { checkId, isIdle, requireActive, type StoreContext } from '../context.ts'
 import { idempotent } from '../errors.ts'
 import { checkName, checkString } from '../input.ts'
 import type { PageOptions } from '../store-options.ts'
@@ -66,10 +66,9 @@ export function ownSessionFunctions(context: StoreContext) {
     revokeSession: idempotent(async (token: string, id: string): Promise<boolean> => {
       const own = tokens.verify(token)
       checkString('id', id)
-      const { user } = await checkId(context, own)
-      if (user === null) return false
-      const [state] = await runner.run(statesOf(keys, [id]))
-      return state?.user === user && (await lists.end(id))
+      const [session, other] = await runner.run(statesOf(keys, [own, id]))
+      const { user } = requireActive(context, session)
+      return user !== null && other?.user === user && (await lists.end(id))
     }),
 
     /**

@@ -3,7 +3,7 @@ import { decodeReadable, readStored } from '../data/data.ts'
 import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operation.ts'
-import { forgetSessions } from './list-operations.ts'
+import { dropList } from './list-operations.ts'
 import { endSessions } from './session-operations.ts'
 import { totalEnded, userSessionLists } from './user-session-lists.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from './walk.ts'
@@ -113,8 +113,8 @@ export function userRecords(context: StoreContext) {
     for await (const ids of sessionsOf(context, user, options)) {
       const users = await runner.run(endSessions(keys, ids))
       yield users.filter((owner) => owner !== undefined).length
-      await runner.run(forgetSessions(keys, user, ids))
     }
+    await runner.run(dropList(keys, user))
   }
 
   return {

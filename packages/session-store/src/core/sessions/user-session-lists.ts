@@ -78,14 +78,11 @@ export function userSessionLists({
   keys: Keys
   now: () => number
 }) {
-  /** Ends sessions of one user. Returns the ids of those that existed. */
-  async function end(ids: readonly string[]): Promise<string[]> {
-    const users = await runner.run(endSessions(keys, ids))
-    const ended = ids.filter((_, index) => users[index] !== undefined)
-    const user = users.find((user) => user !== undefined)
-    // An error is ignored: the sessions have ended, and reading the list removes their entries.
-    if (user) await runner.run(forgetSessions(keys, user, ended)).catch(() => undefined)
-    return ended
+  /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
+  async function end(id: string): Promise<boolean> {
+    const [user] = await runner.run(endSessions(keys, [id]))
+    if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
+    return user !== undefined
   }
 
   /**
@@ -111,7 +108,11 @@ export function userSessionLists({
 
   async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
     const ids = (await existing(user, entries)).map(({ id }) => id)
-    return ids.length === 0 ? 0 : (await end(ids)).length
+    if (ids.length === 0) return 0
+    const users = await runner.run(endSessions(keys, ids))
+    // The sessions have ended, even if this fails: reading the list removes their entries.
+    await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
+    return users.filter((user) => user !== undefined).length
   }
 
   /** Reads the next entries of a user's list. `last` is the last of them if more follow. */
@@ -130,7 +131,7 @@ export function userSessionLists({
 
   return {
     /** Ends a session of any user. Returns whether it existed. */
-    end: async (id: string): Promise<boolean> => (await end([id])).length === 1,
+    end,
 
     /**
      * Ends all sessions in a user's list. Yields the number of sessions ended for each page; see `totalEnded`.
