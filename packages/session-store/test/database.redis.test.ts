@@ -46,7 +46,7 @@ test('a database that does not exist makes ready() fail, and nothing is written 
 })
 
 test('the error reports a wrong password', async () => {
-  await server.redis.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all')
+  await server.redis.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '&*', '+@all')
   const url = `unix://guest:wrong@localhost${server.socket}?db=5`
   await eachStrategy(async (strategy) => {
     const store = newStore({ url, strategy })
@@ -60,7 +60,7 @@ test('the error reports a wrong password', async () => {
 
 test('after a reconnect, nothing is written to another database', async () => {
   const admin = server.redis
-  await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all')
+  await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '&*', '+@all')
   const store = newStore({ url: `unix://guest:pw@localhost${server.socket}?db=5` })
   await store.ready()
   const { token } = await store.login('ada')
@@ -81,7 +81,7 @@ test('after a reconnect, nothing is written to another database', async () => {
 
 test('an injected client is not used for another database after a reconnect, and stays as it is', async () => {
   const admin = server.redis
-  await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '+@all')
+  await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '&*', '+@all')
   const login = { username: 'guest', password: 'pw', db: 5 }
   const client = clientForThisTest(server.socket, login)
   const own = () => [client.select, client.sendCommand, { ...client.options }]

@@ -66,7 +66,7 @@ test.each(ways)(
 )
 
 test.each(['naive', 'batch'] as const)('%s: a wrong password is not shown', async (strategy) => {
-  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>right', '~*', '+@all')
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>right', '~*', '&*', '+@all')
   const url = `unix://shop:a-wrong-password@localhost${server.socket}`
   const shown = await shownError(newStore({ url, strategy }).ready(500))
   expect(shown).toContain('WRONGPASS')

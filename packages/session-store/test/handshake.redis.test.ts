@@ -41,7 +41,7 @@ async function expectRecovery(store: SessionStore, sidecar: Sidecar) {
 
 describe('a connection is reopened if its handshake gets no reply', () => {
   test('with a user and a database', async () => {
-    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '+@all')
+    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '&*', '+@all')
     const sidecar = await sidecarForThisTest(server.socket)
     const url = `redis://shop:pw@127.0.0.1:${sidecar.port}/5`
     await expectRecovery(storeForThisTest({ url, poolSize: 2 }), sidecar)

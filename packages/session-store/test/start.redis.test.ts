@@ -138,7 +138,7 @@ test.each([
 })
 
 test('a user that may not use the keys cannot start', async () => {
-  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '+@all', '~shop:*')
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '+@all', '~shop:*', '&shop:*')
   const shop = `unix://shop:any@localhost${server.socket}`
   await expect(newStore({ url: shop }).ready()).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
@@ -162,7 +162,7 @@ test('a start waits while Redis is busy with a script', async () => {
 
 test('a user without the permission for INFO can start', async () => {
   await configure('allkeys-lru')
-  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '+@all', '-info')
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '&*', '+@all', '-info')
   const warnings = warningsOfThisTest()
   const login = { username: 'shop', password: 'any', enableReadyCheck: false }
   await readyStore({ client: clientForThisTest(server.socket, login) })

@@ -45,7 +45,7 @@ const failure = (options: Partial<SessionStoreOptions>) =>
 test.each(['naive', 'batch'] as const)(
   '%s: works with TLS, a client certificate, SNI, an ACL user and a database',
   async (strategy) => {
-    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>p@ss', '~*', '+@all')
+    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>p@ss', '~*', '&*', '+@all')
     const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
     const url = `rediss://shop:p%40ss@127.0.0.1:${port}/3`
     const tls = { ...trusted, servername: SERVER_NAME }

@@ -13,12 +13,19 @@ export interface NodeRedisClient {
   readonly isReady: boolean
   /** Whether the client is connected or connecting: false after `close` and `destroy`. */
   readonly isOpen: boolean
-  readonly options: { disableOfflineQueue?: boolean | undefined } | undefined
+  readonly options: { disableOfflineQueue?: boolean | undefined; socket?: object } | undefined
   sendCommand(args: string[], options: { timeout: number }): Promise<unknown>
   connect(): Promise<unknown>
   close(): Promise<void>
   destroy(): void
   on(event: string | symbol, listener: () => void): unknown
+  /** For `onSessionEnded`. */
+  duplicate?(overrides: { socket: { reconnectStrategy: false } }): NodeRedisSubscriber
+}
+
+interface NodeRedisSubscriber extends Pick<NodeRedisClient, 'connect' | 'destroy' | 'on'> {
+  subscribe(channels: string[], onMessage: (message: string) => void): Promise<unknown>
+  ping(): Promise<unknown>
 }
 
 /**
@@ -64,6 +71,20 @@ export function nodeRedisSender(
         clearTimeout(stalled)
       }
     },
+    subscribe(channels, onMessage) {
+      if (!client.duplicate) throw new TypeError('this node-redis client cannot be duplicated')
+      const { socket } = client.options ?? {}
+      const own = client.duplicate({ socket: { ...socket, reconnectStrategy: false } })
+      const { promise: lost, resolve: onLost } = Promise.withResolvers<void>()
+      own.on('error', onLost)
+      own.on('end', onLost)
+      return {
+        ready: own.connect().then(() => own.subscribe([...channels], onMessage)),
+        lost,
+        ping: () => own.ping(),
+        close: () => destroy(own),
+      }
+    },
     connections: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
     async close() {
       handshakes.stop()
@@ -83,7 +104,7 @@ function reopen(client: NodeRedisClient): void {
   if (isOpen) connect(client)
 }
 
-function destroy(client: NodeRedisClient): void {
+function destroy(client: Pick<NodeRedisClient, 'destroy'>): void {
   try {
     client.destroy()
   } catch {

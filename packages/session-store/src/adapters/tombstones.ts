@@ -47,7 +47,8 @@ const END_COPY = `
 if redis.call('HGET', KEYS[3], '${VERSION}') ~= '0' then return end
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('UNLINK', KEYS[3])`
+redis.call('UNLINK', KEYS[3])
+redis.call('PUBLISH', KEYS[1], ARGV[1])`
 
 /** Ends a session that nobody has written since it was copied. Its tombstone stays. Keys: login, recent, data. */
 export function endCopy(keys: Keys, id: string): Operation<void> {

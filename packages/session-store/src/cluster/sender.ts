@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
+import { safeRedisOptions } from '../core/connections/client.ts'
 import { DEADLINES_UNTIL_STALLED } from '../core/connections/handshake.ts'
 import { publishRoundTrip } from '../core/diagnostics.ts'
 import { type Command, keysOf } from '../core/operation.ts'
@@ -12,6 +13,7 @@ import {
   DEFAULT_DEADLINE_MS,
   type StrategyName,
 } from '../core/sending/strategies.ts'
+import { subscribeWith } from '../core/sending/subscribing.ts'
 import { inSequence } from '../core/sending/wires.ts'
 import { type ClusterAddress, loginNames } from './address.ts'
 import { batchingPerNode } from './batching.ts'
@@ -135,6 +137,7 @@ function sharedCluster(
       const states = primaryStates(cluster)
       return { connections: states.length, ready: states.filter(Boolean).length }
     },
+    subscribe: (...subscription) => subscribeWith(() => copyOfAnyNode(cluster), ...subscription),
     async close() {
       isClosed = true
       health.stop()
@@ -156,6 +159,14 @@ function sharedCluster(
       whyNotReady: async () => address && (await connectionError(address, deadlineMs)),
     },
   }
+}
+
+/** The nodes pass messages on to each other. */
+function copyOfAnyNode(cluster: Cluster): Redis {
+  const nodes = cluster.nodes('master')
+  const node = nodes[Math.floor(Math.random() * nodes.length)]
+  if (!node) throw notSent('the nodes of the cluster are not known')
+  return node.duplicate({ ...safeRedisOptions, lazyConnect: true, retryStrategy: null })
 }
 
 async function sendToOne(

@@ -9,6 +9,7 @@ import { type JanitorOptions, ownJanitor } from './retention/janitor-options.ts'
 import { type NodeState, pingNodes, runOnEach, untilServed } from './sending/nodes.ts'
 import type { NodeResult } from './sending/runner.ts'
 import { type Attempts, countAttempts } from './sessions/attempts.ts'
+import { requirePublish } from './sessions/session-ends.ts'
 import type { SessionStoreOptions } from './store-options.ts'
 
 export interface StoreInfo {
@@ -114,7 +115,7 @@ export function serverFunctions(context: StoreContext) {
      * @param timeoutMs At most a day. Default 10,000.
      * @param options `readOnly`: compares the number of partitions without recording it. Default false.
      * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_REFUSED` if it refuses
-     *   the store's keys (NOPERM); `ONETRIP_INVALID_INPUT` if the data in Redis has another number of partitions, or if
+     *   the store's keys, or to publish the end of sessions (NOPERM); `ONETRIP_INVALID_INPUT` if the data in Redis has another number of partitions, or if
      *   one of these keys belongs to another program.
      */
     async ready(timeoutMs = 10_000, { readOnly = false } = {}): Promise<void> {
@@ -122,6 +123,7 @@ export function serverFunctions(context: StoreContext) {
       checkBoolean('readOnly', readOnly)
       await untilServed(context, timeoutMs)
       await checkKeyTypes(context)
+      await requirePublish(context)
       const isPartitioned = sender.topology !== undefined || keys.parts().length > 1
       if (isPartitioned) await checkPartitionsAtStart(context, { readOnly })
       await warnOfEviction(runner)

@@ -36,7 +36,7 @@ export function withOmitted(outcomes: readonly Outcome[], count: number): readon
 }
 
 const READ_COMMANDS = new Set(
-  'BITCOUNT HGET HGETALL HMGET HSCAN PING SCAN TYPE ZCARD ZMSCORE ZRANGE ZREVRANGE ZSCAN ZSCORE'.split(
+  'BITCOUNT HGET HGETALL HMGET HSCAN PING PUBLISH SCAN TYPE ZCARD ZMSCORE ZRANGE ZREVRANGE ZSCAN ZSCORE'.split(
     ' ',
   ),
 )

@@ -3,6 +3,7 @@ import { dataFunctions } from './data/session-data.ts'
 import { lifecycleFunctions, serverFunctions } from './lifecycle.ts'
 import { loginFunctions } from './sessions/logins.ts'
 import { ownSessionFunctions } from './sessions/own-sessions.ts'
+import { sessionEndFunctions } from './sessions/session-ends.ts'
 import { userRecords } from './sessions/user-records.ts'
 import { viewFunctions } from './sessions/views.ts'
 import type { SessionStoreOptions } from './store-options.ts'
@@ -20,6 +21,7 @@ export interface SessionStore
     ReturnType<typeof loginFunctions>,
     ReturnType<typeof ownSessionFunctions>,
     ReturnType<typeof dataFunctions>,
+    ReturnType<typeof sessionEndFunctions>,
     ReturnType<typeof userRecords>,
     ReturnType<typeof serverFunctions>,
     ReturnType<typeof lifecycleFunctions> {}
@@ -41,6 +43,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       ...loginFunctions(context),
       ...ownSessionFunctions(context),
       ...dataFunctions(context),
+      ...sessionEndFunctions(context),
       ...userRecords(context),
       ...serverFunctions(context),
     }),

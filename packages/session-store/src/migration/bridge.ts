@@ -1,6 +1,6 @@
 import { contextOf } from '../core/context.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
-import { checkObject, checkString } from '../core/input.ts'
+import { checkFunctions, checkObject, checkString } from '../core/input.ts'
 import { copyMarker } from '../core/sessions/repeated-views.ts'
 import { statesOf } from '../core/sessions/session-operations.ts'
 import {
@@ -178,6 +178,27 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     },
     tokenExpiresAt: (token) => homeStore.tokenExpiresAt(token),
     loginGuest: () => homeStore.loginGuest(),
+
+    async onSessionEnded(listener) {
+      checkFunctions('the listener', listener, ['ended'])
+      /** A session that is gone from one side may be on the other, or on its way there. */
+      const ended = async (id: string) => {
+        if (!targetIsHome) await mover.complete(id)
+        const states = [from, to].map(({ store, keys }) => store.run(statesOf(keys, [id])))
+        if ((await Promise.all(states)).every(([state]) => state === undefined)) listener.ended(id)
+      }
+      const onSide = ({ store }: BridgeSide) =>
+        store.onSessionEnded({
+          ended,
+          held: () => listener.held?.() ?? [],
+          lost: () => listener.lost?.(),
+          regained: () => listener.regained?.(),
+        })
+      const stops = [await onSide(from), await onSide(to)]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
 
     async login(user, options = {}) {
       checkObject('options', options)

@@ -88,6 +88,7 @@ export const END_DOOMED = `if #doomed > 0 then
   redis.call('HDEL', KEYS[1], unpack(doomed))
   redis.call('ZREM', KEYS[2], unpack(doomed))
   if #records > 0 then redis.call('UNLINK', unpack(records)) end
+  for _, id in ipairs(doomed) do redis.call('PUBLISH', KEYS[1], id) end
 end
 return users`
 

@@ -28,6 +28,7 @@ export function batching(sender: Sender, maxOperations = MAX_OPERATIONS): Sender
     name: sender.name,
     close: () => sender.close(),
     ...(sender.connections && { connections: sender.connections.bind(sender) }),
+    ...(sender.subscribe && { subscribe: sender.subscribe.bind(sender) }),
     send: collecting((waiting) => void sendTogether(sender, waiting), maxOperations),
   }
 }

@@ -87,7 +87,7 @@ export async function untilServed(
       if (reason === undefined || isNotSent(error)) reason = error as StoreError
     }
     await delay(PING_INTERVAL_MS)
-    if (runner.isClosing) throw notSent('the store is closed')
+    if (runner.closing.aborted) throw notSent('the store is closed')
   } while (performance.now() < until)
   const after = `after ${timeoutMs / 1000} s`
   if (!isNotSent(reason)) throw notSent(`no usable reply ${after}`, reason)

@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net'
 import type { Cluster, Redis } from 'ioredis'
-import type { Server } from '../connections/client.ts'
+import { type Server, safeRedisOptions } from '../connections/client.ts'
 import { checkClient } from '../connections/client-check.ts'
 import { type ClientWatch, watchClient } from '../connections/client-watch.ts'
 import { DEADLINES_UNTIL_STALLED } from '../connections/handshake.ts'
 import { notSent } from '../outcomes.ts'
 import type { Sender } from './sender.ts'
+import { subscribeWith } from './subscribing.ts'
 import type { Wire } from './wires.ts'
 
 export interface PoolOptions {
@@ -92,6 +93,11 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
       ready: pool.filter(({ watch }) => watch.isReady).length,
       server: serverOf(pool[0]?.redis),
     }),
+    subscribe: (...subscription) =>
+      subscribeWith(
+        () => server?.short(deadlineMs) ?? shortCopy(clients[0] as Redis),
+        ...subscription,
+      ),
     async close() {
       isClosed = true
       if (isOwn) await Promise.all(pool.map(({ redis }) => disconnect(redis)))
@@ -103,6 +109,9 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
     },
   }
 }
+
+const shortCopy = (client: Redis): Redis =>
+  client.duplicate({ ...safeRedisOptions, lazyConnect: true, retryStrategy: null })
 
 function serverOf(redis: Redis | undefined): string {
   const { path, host, port, sentinels } = redis?.options ?? {}

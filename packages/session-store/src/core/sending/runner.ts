@@ -49,8 +49,8 @@ export interface Runner {
    */
   begin(): void
   end(): void
-  /** Whether `close` has been called. */
-  readonly isClosing: boolean
+  /** Aborted by `close`. */
+  readonly closing: AbortSignal
   /** Rejects further calls, waits for those in flight, and closes the sender: at most the deadline in all. */
   close(): Promise<void>
 }
@@ -77,7 +77,8 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
   let inFlight = 0
   const inFlightByServer = new Map<string, number>()
   let calls = 0
-  let closing: Promise<void> | undefined
+  const closing = new AbortController()
+  let whenClosed: Promise<void> | undefined
   let closed = false
   let onIdle: (() => void) | undefined
 
@@ -160,7 +161,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
   }
 
   function begin(): void {
-    if (closing) throw operationError(notSent('the store is closed'), true)
+    if (closing.signal.aborted) throw operationError(notSent('the store is closed'), true)
     calls++
   }
 
@@ -169,6 +170,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
   }
 
   async function close(): Promise<void> {
+    closing.abort()
     const timer = new AbortController()
     // The client of a custom sender may wait for a server that does not reply.
     const late = delay(deadlineMs, undefined, { signal: timer.signal }).catch(() => undefined)
@@ -204,10 +206,8 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
       ),
     begin,
     end,
-    get isClosing() {
-      return closing !== undefined
-    },
-    close: () => (closing ??= close()),
+    closing: closing.signal,
+    close: () => (whenClosed ??= close()),
   }
 }
 

@@ -25,6 +25,21 @@ export interface Sender {
   connections?(): Connections
   /** Omit it if all keys are on one server. */
   readonly topology?: Topology
+  /**
+   * Subscribes to these channels of Redis with a connection of its own, which does not reconnect. Omit it if the sender
+   * cannot: `onSessionEnded` then rejects.
+   */
+  subscribe?(channels: readonly string[], onMessage: (message: string) => void): Subscription
+}
+
+export interface Subscription {
+  /** Resolves when Redis has confirmed the subscription. */
+  readonly ready: Promise<unknown>
+  /** Resolves when the connection is closed. */
+  readonly lost: Promise<unknown>
+  /** Resolves when Redis replies: until then, messages may be missing. */
+  ping(): Promise<unknown>
+  close(): void
 }
 
 interface Connections {

@@ -3,6 +3,7 @@ import type { Server } from '../connections/client.ts'
 import { publishConnection } from '../diagnostics.ts'
 import { notSent } from '../outcomes.ts'
 import type { Sender } from './sender.ts'
+import { subscribeWith } from './subscribing.ts'
 import { oneByOne } from './wires.ts'
 
 /**
@@ -19,6 +20,8 @@ export function shortConnections(server: Server, deadlineMs: number): Sender {
       const redis = server.short(connectionMs)
       return await connections.use(redis, () => oneByOne.send(redis, commands))
     },
+    subscribe: (...subscription) =>
+      subscribeWith(() => server.short(connectionMs), ...subscription),
     connections: () => ({ connections: 0, ready: 0, server: server.name }),
     close: async () => connections.close(),
   }

@@ -78,6 +78,7 @@ local data = redis.call('HGETALL', KEYS[4])
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('UNLINK', KEYS[3], KEYS[4])
+redis.call('PUBLISH', KEYS[1], ARGV[1])
 return { viewed, data }`
 
 /**

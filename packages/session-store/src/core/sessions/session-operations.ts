@@ -134,7 +134,10 @@ export function statesOf(keys: Keys, ids: readonly string[]): Operation<(Session
   }
 }
 
-const COMMANDS_PER_SESSION = 5
+/** Tells all processes that a session has ended (`onSessionEnded`). The channel has the name of the key: login. */
+export const publishEnd = (keys: Keys, id: string): Command => ['PUBLISH', keys.login(id), id]
+
+const COMMANDS_PER_SESSION = 6
 
 /**
  * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
@@ -149,6 +152,7 @@ export function endSessions(keys: Keys, ids: readonly string[]): Operation<(stri
       ['HDEL', keys.login(id), id],
       ['ZREM', keys.recent(id), id],
       ...recordsOf(keys, id).map((key): Command => ['UNLINK', key]),
+      publishEnd(keys, id),
     ]),
     readOnly: false,
     read: (replies) =>

@@ -1,0 +1,28 @@
+import type { Redis } from 'ioredis'
+import type { Subscription } from './sender.ts'
+
+/**
+ * Subscribes with a connection of its own, which does not reconnect.
+ *
+ * @param open Creates the connection without connecting it.
+ */
+export function subscribeWith(
+  open: () => Redis,
+  channels: readonly string[],
+  onMessage: (message: string) => void,
+): Subscription {
+  const redis = open()
+  const { promise: lost, resolve: onLost } = Promise.withResolvers<void>()
+  redis.on('error', () => {}) // `ready` rejects, or `lost` resolves
+  redis.once('end', onLost)
+  redis.on('message', (_, message) => onMessage(message))
+  return {
+    ready: redis.connect().then(() => redis.subscribe(...channels)),
+    lost,
+    ping: () => redis.ping(),
+    close() {
+      redis.disconnect()
+      redis.stream?.destroy() // disconnect() waits for the peer
+    },
+  }
+}

@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isIdle, type StoreContext } from '../context.ts'
+import { publishWarning } from '../diagnostics.ts'
+import { StoreError } from '../errors.ts'
+import { checkFunctions } from '../input.ts'
+import { isRefusal, notSent, operationError } from '../outcomes.ts'
+import type { Sender } from '../sending/sender.ts'
+import { publishEnd, statesOf } from './session-operations.ts'
+import { batches } from './walk.ts'
+
+/** Learns of the end of sessions. */
+export interface SessionEndListener {
+  /** Called with the id of each session that ends, perhaps twice. */
+  ended(id: string): void
+  /** The ids of the sessions that this process holds, such as those of its open WebSockets. See `regained`. */
+  held?(): Iterable<string>
+  /** Called when the subscription is lost: ends may be missed. */
+  lost?(): void
+  /** Called when it is back. Then `ended` is called for each session of `held` that is gone. */
+  regained?(): void
+}
+
+/** @throws StoreError `ONETRIP_REFUSED` if the user of Redis may not publish the end of sessions. */
+export async function requirePublish({ runner, keys }: StoreContext): Promise<void> {
+  const nothing = { commands: [publishEnd(keys, '')], readOnly: true, read: () => undefined }
+  await runner.run(nothing).catch((cause: StoreError) => {
+    if (cause.code !== 'ONETRIP_REFUSED') return // a node of a cluster may be down
+    const [channels] = keys.login('').split('{') // without a number of a partition
+    const message = `the user of Redis may not publish the end of sessions: give it +publish and &${channels}*`
+    throw new StoreError(cause.code, message, { mayHaveWritten: false, cause })
+  })
+}
+
+type SubscribingSender = Required<Pick<Sender, 'subscribe'>>
+
+/** How often Redis must show that the subscription is alive. */
+const CHECK_EVERY_MS = 1_000
+const RETRY_MS = 250
+const CHECKED_TOGETHER = 100
+
+/** The function of the store that reports the end of sessions. */
+export function sessionEndFunctions(context: StoreContext) {
+  const { runner, keys, deadlineMs } = context
+  const { sender } = runner
+  const channels = keys.parts().map(({ login }) => login)
+  const listeners = new Set<SessionEndListener>()
+  let isSubscribed = false
+  /** Settles with the first attempt to subscribe. Undefined without listeners. */
+  let first: Promise<void> | undefined
+  let stop = new AbortController()
+
+  /** Replaces a lost subscription, until `signal`. */
+  async function stayInformed(attempted: PromiseWithResolvers<void>, signal: AbortSignal) {
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        await subscribe(signal, async () => {
+          isSubscribed = true
+          attempted.resolve()
+          if (attempt === 0) return
+          tellAll((listener) => listener.regained?.())
+          for (const listener of listeners) await checkHeld(listener)
+        })
+      } catch (error) {
+        attempted.reject(withoutSubscription(error as Error))
+      }
+      isSubscribed = false
+      tellAll((listener) => listener.lost?.())
+      await delay(RETRY_MS, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  /** Rejects when the subscription is lost, when `onSubscribed` rejects, or at `signal`. */
+  async function subscribe(signal: AbortSignal, onSubscribed: () => Promise<void>): Promise<void> {
+    const { ready, lost, ping, close } = (sender as SubscribingSender).subscribe(channels, (id) => {
+      if (id !== '') tellAll((listener) => listener.ended(id))
+    })
+    const end = lost.then(() => {
+      throw notSent('the subscription to the end of sessions was lost')
+    })
+    const answered = async (work: Promise<unknown>) => {
+      const late = setTimeout(close, deadlineMs)
+      await Promise.race([work, end]).finally(() => clearTimeout(late))
+    }
+    try {
+      await answered(ready)
+      await onSubscribed()
+      for (;;) {
+        await Promise.race([end, delay(CHECK_EVERY_MS, undefined, { signal, ref: false })])
+        await answered(ping())
+      }
+    } finally {
+      close()
+    }
+  }
+
+  async function checkHeld(listener: SessionEndListener): Promise<void> {
+    for (const ids of batches([...(listener.held?.() ?? [])], CHECKED_TOGETHER)) {
+      const states = await runner.run(statesOf(keys, ids))
+      for (const [index, id] of ids.entries()) {
+        const state = states[index]
+        if (!state || isIdle(context, state)) tell(listener, ({ ended }) => ended(id))
+      }
+    }
+  }
+
+  const tellAll = (what: Told) => {
+    for (const listener of listeners) tell(listener, what)
+  }
+
+  return {
+    /**
+     * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit of
+     * a user, a login that takes over a guest session, or the janitor. Not at the end of a token's lifetime, which
+     * `tokenExpiresAt` says.
+     *
+     * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the process
+     * holds are checked, 100 in one round trip.
+     *
+     * @returns A function that removes the listener, when Redis has confirmed the subscription.
+     * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the
+     *   user of Redis lacks a permission.
+     */
+    async onSessionEnded(listener: SessionEndListener): Promise<() => void> {
+      checkFunctions('the listener', listener, ['ended'])
+      if (!sender.subscribe) throw new TypeError(`the sender ${sender.name} cannot subscribe`)
+      listeners.add(listener)
+      if (!first) {
+        stop = new AbortController()
+        const attempted = Promise.withResolvers<void>()
+        first = attempted.promise
+        void stayInformed(attempted, AbortSignal.any([stop.signal, runner.closing]))
+      }
+      const remove = () => {
+        if (!listeners.delete(listener) || listeners.size > 0) return
+        first = undefined
+        stop.abort()
+      }
+      try {
+        await first
+      } catch (error) {
+        remove()
+        throw error
+      }
+      if (!isSubscribed) tell(listener, () => listener.lost?.())
+      return remove
+    },
+  }
+}
+
+type Told = (listener: SessionEndListener) => unknown
+
+/** An error of a listener must not stop the others. */
+const tell = (listener: SessionEndListener, what: Told): void =>
+  void Promise.resolve(listener)
+    .then(what)
+    .catch((error: unknown) => {
+      const message = 'a listener of the end of sessions failed'
+      publishWarning({ code: 'ONETRIP_CALLBACK_FAILED', message, error })
+    })
+
+function withoutSubscription(cause: Error): StoreError {
+  const message = 'Redis did not accept the subscription to the end of sessions'
+  if (!isRefusal(cause)) return operationError(notSent(message, cause), true)
+  const refused = new StoreError('ONETRIP_REFUSED', message, { mayHaveWritten: false, cause })
+  return operationError(refused, true)
+}

@@ -1,0 +1,200 @@
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { createClient } from 'redis'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { externalSessions } from '../src/adapters/external-sessions.ts'
+import { nodeRedisSender } from '../src/adapters/node-redis.ts'
+import type { SessionStore, SessionStoreOptions } from '../src/core/index.ts'
+import {
+  clientForThisTest,
+  idOf,
+  newStore,
+  readyStore,
+  SECRET,
+  warningsOfThisTest,
+} from './fixture.ts'
+
+const server = redisOfThisFile()
+beforeEach(() => server.redis.flushall())
+
+const url = ({ socket }: { socket: string } = server) => `unix://${socket}`
+
+/** What a listener was told. */
+function toldListener(held: string[] = []) {
+  const told: string[] = []
+  return {
+    told,
+    listener: {
+      ended: (id: string) => void told.push(id),
+      held: () => held,
+      lost: () => void told.push('lost'),
+      regained: () => void told.push('regained'),
+    },
+  }
+}
+
+const subscribers = async (): Promise<number> =>
+  String(await server.redis.client('LIST', 'TYPE', 'PUBSUB'))
+    .split('\n')
+    .filter(Boolean).length
+
+type End = (store: SessionStore, tokens: { own: string; other: string }) => Promise<unknown>
+
+/** Each way to end the session `other` of ada. */
+const ends: [string, End][] = [
+  ['logout', (store, { other }) => store.logout(other)],
+  ['revokeSession', (store, { own, other }) => store.revokeSession(own, idOf(other))],
+  ['logoutEverywhere', (store, { own }) => store.logoutEverywhere(own)],
+  ['endUserSessions', (store) => store.endUserSessions('ada')],
+  ['eraseUser', (store) => store.eraseUser('ada')],
+  ['the maximum of a user', (store) => store.login('ada')],
+  ['the janitor', (store) => store.janitor({ maxSessions: 0 }).runOnce()],
+]
+
+test.each(ends)('another process learns of the end by %s', async (_, end) => {
+  const [store, elsewhere] = await Promise.all(
+    [1, 2].map(() => readyStore({ url: url(), maxSessionsPerUser: 2 })),
+  )
+  if (!store || !elsewhere) throw new Error('no store')
+  const { told, listener } = toldListener()
+  await elsewhere.onSessionEnded(listener)
+  const { token: other } = await store.login('ada')
+  const { token: own } = await store.login('ada')
+  await end(store, { own, other })
+  await expect.poll(() => told).toContain(idOf(other))
+})
+
+test('a login that takes over a guest session, and the end of an external session, are reported', async () => {
+  const store = await readyStore({ url: url() })
+  const { told, listener } = toldListener()
+  await store.onSessionEnded(listener)
+  const { token: guest } = await store.loginGuest()
+  await store.login('ada', { from: guest })
+  await externalSessions(store).put('sid', {})
+  await externalSessions(store).end('sid')
+  await expect.poll(() => told).toEqual([idOf(guest), 'ext:sid'])
+})
+
+const senders: [string, (socket: string) => Promise<Partial<SessionStoreOptions>>][] = [
+  ['url', async (socket) => ({ url: url({ socket }) })],
+  ['naive', async (socket) => ({ url: url({ socket }), strategy: 'naive' })],
+  ['client', async (socket) => ({ client: clientForThisTest(socket) })],
+  [
+    'node-redis',
+    async (socket) => {
+      const client = createClient({
+        socket: { path: socket, tls: false },
+        disableOfflineQueue: true,
+      })
+      client.on('error', () => {})
+      await client.connect()
+      return { sender: nodeRedisSender(client) }
+    },
+  ],
+]
+
+describe.each(senders)('with %s', (_, optionsOf) => {
+  test('one connection serves all listeners, as long as there is one', async () => {
+    const store = await readyStore(await optionsOf(server.socket))
+    expect(await subscribers()).toBe(0)
+    const [one, other] = [toldListener(), toldListener()]
+    const stop = await store.onSessionEnded(one.listener)
+    const stopOther = await store.onSessionEnded(other.listener)
+    expect(await subscribers()).toBe(1)
+    stop()
+    stop()
+    const { token } = await store.login('ada')
+    await store.logout(token)
+    await expect.poll(() => other.told).toEqual([idOf(token)])
+    expect(one.told).toEqual([])
+    stopOther()
+    await expect.poll(subscribers).toBe(0)
+    await store.onSessionEnded(one.listener)
+    expect(await subscribers()).toBe(1)
+    await store.close()
+    await expect.poll(subscribers).toBe(0)
+  })
+
+  test('after a lost subscription, sessions that ended meanwhile are reported', async () => {
+    const store = await readyStore(await optionsOf(server.socket))
+    const [gone, alive] = [await store.login('ada'), await store.login('ada')]
+    const { told, listener } = toldListener([gone.token, alive.token].map(idOf))
+    await store.onSessionEnded({
+      ...listener,
+      lost() {
+        listener.lost()
+        // As if the message had been lost: nobody tells this listener.
+        void server.redis.hdel('login:', idOf(gone.token))
+      },
+    })
+    await server.redis.client('KILL', 'TYPE', 'PUBSUB')
+    await expect.poll(() => told).toEqual(['lost', 'regained', idOf(gone.token)])
+    await store.logout(alive.token)
+    await expect.poll(() => told.at(-1)).toBe(idOf(alive.token))
+  })
+})
+
+test('a Redis that does not answer counts as lost; held sessions are checked when it answers again', async () => {
+  const redis = await redisForThisTest()
+  const store = await readyStore({ url: url(redis), deadlineMs: 500 })
+  const held = idOf((await store.login('ada')).token)
+  const { told, listener } = toldListener([held, 'unknown'])
+  await store.onSessionEnded(listener)
+  redis.program.signal('SIGSTOP')
+  await expect.poll(() => told).toEqual(['lost'])
+  redis.program.signal('SIGCONT')
+  await expect.poll(() => told.slice(-2)).toEqual(['regained', 'unknown'])
+})
+
+test('a listener that is added while the subscription is lost is told so', async () => {
+  const redis = await redisForThisTest()
+  const store = await readyStore({ url: url(redis) })
+  const [first, second] = [toldListener(), toldListener()]
+  await store.onSessionEnded(first.listener)
+  redis.program.signal('SIGKILL')
+  await expect.poll(() => first.told).toContain('lost')
+  await store.onSessionEnded(second.listener)
+  await expect.poll(() => second.told).toContain('lost')
+})
+
+test('an error of a listener is a warning, and others are told', async () => {
+  const store = await readyStore({ url: url() })
+  const warnings = warningsOfThisTest()
+  const { told, listener } = toldListener()
+  await store.onSessionEnded({ ended: () => Promise.reject(new Error('mine')) })
+  await store.onSessionEnded(listener)
+  const { token } = await store.login('ada')
+  await store.logout(token)
+  await expect.poll(() => told).toEqual([idOf(token)])
+  await expect.poll(() => warnings).toMatchObject([{ code: 'ONETRIP_CALLBACK_FAILED' }])
+})
+
+describe('onSessionEnded rejects', () => {
+  test('anything that is no listener', async () => {
+    const store = newStore({ url: url() })
+    await expect(store.onSessionEnded({} as never)).rejects.toThrow(
+      'the listener needs the functions ended',
+    )
+  })
+
+  test('a sender that cannot subscribe', async () => {
+    const sender = { name: 'own', send: vi.fn(), close: async () => undefined }
+    const store = newStore({ sender })
+    const rejected = expect(store.onSessionEnded({ ended: vi.fn() })).rejects
+    await rejected.toThrow('the sender own cannot subscribe')
+  })
+
+  test('without a connection, and without the permission; ready rejects without that to publish', async () => {
+    const none = newStore({ url: 'unix:///nowhere/redis.sock' })
+    await expect(none.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject({
+      code: 'ONETRIP_NOT_SENT',
+    })
+    await server.redis.call('ACL', 'SETUSER', 'mute', 'on', `>${SECRET}`, '~*', '+@all')
+    await server.redis.call('ACL', 'SETUSER', 'mute', 'resetchannels')
+    const store = newStore({
+      client: clientForThisTest(server.socket, { username: 'mute', password: SECRET }),
+    })
+    const refused = { code: 'ONETRIP_REFUSED', mayHaveWritten: false }
+    await expect(store.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject(refused)
+    await expect(store.ready()).rejects.toMatchObject(refused)
+  })
+})
