@@ -10,7 +10,7 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   scripts: Record<string, string>
 }
 
-const globs = ['*.md', 'docs/**/*.md', '{apps,packages,examples}/*/README.md', 'load/README.md']
+const globs = ['*.md', 'docs/**/*.md', '{apps,packages,examples}/*/*.md', 'load/README.md']
 const documents = globSync(globs, { cwd: root }).toSorted()
 
 const withoutCode = (text: string) => text.replaceAll(/^```.*?^```/gms, '')

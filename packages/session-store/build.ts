@@ -1,6 +1,6 @@
 /** Compiles the package to `dist/` and writes its package.json, ready for `npm pack` (`npm run dist`). */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { OLDEST_NODE } from './src/core/node-version.ts'
 
@@ -41,17 +41,19 @@ writeFileSync(
   )}\n`,
 )
 
-// Copies the pages that the README links to, and adapts their links to the package.
-const DOCS = ['migrating.md', 'scaling-migration.md', 'servers.md', 'session-lifetimes.md']
+// Copies the pages and examples that the README links to, and adapts their links to the package.
+const DOCS = ['migrating.md', 'servers.md', 'session-lifetimes.md']
 const copyPage = (from: string, to: string) => {
   const text = readFileSync(here(from), 'utf8')
   const links = text
     .replaceAll('](../../', '](')
-    .replaceAll('](../packages/session-store/README.md', '](../README.md')
+    .replaceAll('](../packages/session-store/', '](../')
   writeFileSync(here(`dist/${to}`), links)
 }
 mkdirSync(here('dist/docs'))
 copyPage('README.md', 'README.md')
+copyPage('REFERENCE.md', 'REFERENCE.md')
 copyPage('../../CHANGELOG.md', 'CHANGELOG.md')
 for (const page of DOCS) copyPage(`../../docs/${page}`, `docs/${page}`)
+cpSync(here('examples'), here('dist/examples'), { recursive: true })
 copyFileSync(here('../../LICENSE'), here('dist/LICENSE'))

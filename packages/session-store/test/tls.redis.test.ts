@@ -121,7 +121,7 @@ test("Redis's own TLS, with a client certificate", async (context) => {
   })
 })
 
-test('the example in the README', async () => {
+test('examples/tls.ts', async () => {
   const { port } = await tlsFrontForThisTest(server.socket, certificates)
   const { authority, client } = certificates
   const { path, env } = exampleOf('tls.ts', server.socket)
