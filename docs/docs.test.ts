@@ -77,10 +77,10 @@ test.each([
   expect(lines.length).toBeLessThanOrEqual(most)
 })
 
-test('kubernetes.md names settings that the API has', () => {
+test('containers.md names settings that the API has for Kubernetes', () => {
   const read = (name: string) => readFileSync(join(root, name), 'utf8')
   const settings = matches(read('apps/api/.env.example'), /^(\w+)=/gm)
-  const named = matches(read('docs/kubernetes.md'), /\bname: ([A-Z_]+)/g)
+  const named = matches(read('docs/containers.md'), /\bname: ([A-Z_]+)/g)
   expect(named).toContain('REDIS_URL')
   expect(named.filter((name) => !settings.includes(name))).toEqual([])
 })

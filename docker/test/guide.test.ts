@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 
 const read = (path: string) => readFileSync(join(repository, path), 'utf8')
-const guide = read('docs/compose.md')
+const guide = read('docs/containers.md')
 const compose = read('docker-compose.yml')
 
 const matches = (text: string, pattern: RegExp) =>

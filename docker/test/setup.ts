@@ -44,7 +44,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** Behind a TLS proxy, builds need its certificate authority, as npm does (docs/compose.md). */
+/** Behind a TLS proxy, builds need its certificate authority, as npm does (docs/containers.md). */
 async function extraAuthorities(): Promise<() => Promise<void>> {
   const target = join(repository, 'docker', 'extra-ca.pem')
   const authorities = await authoritiesOfNpm()

@@ -71,7 +71,7 @@ export const configSchema = Type.Object({
   REDIS_MIGRATE_TO: Type.String({
     default: '',
     description:
-      'Target of a migration from REDIS_URL (docs/scaling-migration.md): URL of a Redis Cluster, or of a single Redis that gets partitioned keys',
+      'Target of a migration from REDIS_URL (docs/cluster.md): URL of a Redis Cluster, or of a single Redis that gets partitioned keys',
   }),
   REDIS_MIGRATE_HOME: Type.String({
     default: '',

@@ -139,7 +139,7 @@ const MIN_TRIP_MICROS = 2
 
 /**
  * The CPU cost of another command in a pipeline without its execution, in round trips (measured: 0.025;
- * docs/pipelining.md).
+ * docs/redis-experiments.md).
  */
 const TRIPS_PER_PIPELINED_COMMAND = 0.03
 /** Below this number of commands per read, hardly any client uses pipelines. */

@@ -30,7 +30,7 @@ export function summarize(values: readonly number[]): Summary {
 }
 
 /**
- * Summarizes the ratios of the rounds. The interval is Student's t over their logarithms (docs/statistics.md
+ * Summarizes the ratios of the rounds. The interval is Student's t over their logarithms (docs/method.md
  * explains this choice).
  *
  * @throws RangeError when the list is empty or has a value that is not positive.

@@ -32,7 +32,7 @@ export function compareCommand(): Command {
       `
 A change counts if its 99 % interval, computed from the rounds of both results, excludes "no change", and if it is
 at least as large as the tolerance. Rates and latencies are compared as ratios to the baseline (usually naive) in
-the same round, because the speed of a machine varies from hour to hour. Details: docs/statistics.md.
+the same round, because the speed of a machine varies from hour to hour. Details: docs/method.md.
 
 Exit codes: 0 no regression; 4 regression; 1 the results cannot be compared.
 

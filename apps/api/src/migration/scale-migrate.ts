@@ -36,7 +36,7 @@ const wholeNumber = (min: number, max: number) => (text: string) => {
 
 const command = new Command('npm run scale:migrate --')
   .description(
-    'Moves sessions and item counts from a single Redis to a Redis Cluster (or to another single Redis with partitioned keys) without downtime. Before the first run, deploy every API with REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME=source, and then every API with REDIS_MIGRATE_HOME=target: see docs/scaling-migration.md. After a failure, run the same command again: nothing is moved or counted twice.',
+    'Moves sessions and item counts from a single Redis to a Redis Cluster (or to another single Redis with partitioned keys) without downtime. Before the first run, deploy every API with REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME=source, and then every API with REDIS_MIGRATE_HOME=target: see docs/cluster.md. After a failure, run the same command again: nothing is moved or counted twice.',
   )
   .option('--from <url>', 'source: URL of the single Redis (env: REDIS_URL)')
   .addOption(
@@ -104,7 +104,7 @@ function configOf({ from, to, partitions }: Flags) {
 }
 
 const NOT_OPENED = `no API has started with REDIS_MIGRATE_HOME=target yet.
-APIs without this setting would lose the sessions that are moved: see docs/scaling-migration.md.
+APIs without this setting would lose the sessions that are moved: see docs/cluster.md.
 If no API is running, use --offline.`
 
 async function run(flags: Flags, signal: AbortSignal): Promise<string[]> {
@@ -157,7 +157,7 @@ async function move(
     `Moved ${formatted(done.moved)} sessions and ${formatted(done.views)} views of ${formatted(done.items)} items in ${seconds} s.`,
     left > 0
       ? `The source has ${formatted(left)} sessions again: some APIs still create sessions there. Set REDIS_MIGRATE_HOME=target for every API, then run this command again.`
-      : 'The source has no more sessions. Deploy every API with the target alone (in REDIS_URL, without REDIS_MIGRATE_…; step 5 in docs/scaling-migration.md), then run this command with --finish.',
+      : 'The source has no more sessions. Deploy every API with the target alone (in REDIS_URL, without REDIS_MIGRATE_…; step 5 in docs/cluster.md), then run this command with --finish.',
   ]
 }
 
