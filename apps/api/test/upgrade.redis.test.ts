@@ -10,9 +10,9 @@ import { apiProcessForThisTest } from './api-process.ts'
 import { ask, logIn } from './client.ts'
 import { secret } from './support.ts'
 
-// The previous release of the API and this one share a Redis, as during a rolling deployment.
+// An API from before 0.1.0 and this one share a Redis, as during a rolling deployment.
 
-/** The last commit before the newest section of CHANGELOG.md. */
+/** The oldest commit whose data and tokens work with 0.1.0, as CHANGELOG.md says. */
 const BEFORE = '3521c49'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -54,7 +54,7 @@ afterAll(() => {
   if (before !== '') rmSync(before, { recursive: true, force: true })
 })
 
-/** The API of the previous release and this one, on the same Redis. */
+/** The older API and this one, on the same Redis. */
 async function bothApis() {
   const settings = { REDIS_URL: `unix://${server.socket}`, JANITOR_INTERVAL_SECONDS: '0' }
   const [old, fresh] = await Promise.all([
