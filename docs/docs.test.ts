@@ -57,6 +57,10 @@ describe.each(documents)('%s', (name) => {
   })
 })
 
+test('docs has at most 22 pages', () => {
+  expect(documents.filter((name) => /^docs\/[^/]+\.md$/.test(name)).length).toBeLessThanOrEqual(22)
+})
+
 test('the index has every page, and the index of every folder', () => {
   const index = readFileSync(join(root, 'docs/README.md'), 'utf8')
   const pages = documents.filter((name) => /^docs\/(?!README)([^/]+|[^/]+\/README)\.md$/.test(name))
