@@ -2,17 +2,13 @@ import { freePorts } from '@onetrip/stack/ports.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  type CacheRead,
-  type ClientCacheOptions,
-  clientCache,
-} from '../../src/shop/client-cache.ts'
+import { type ClientCacheOptions, clientCache } from '../../src/shop/client-cache.ts'
 
 const server = redisOfThisFile()
 
 /** A cache of strings that records the result of each read. */
 function cacheForThisTest(options: Partial<ClientCacheOptions<string | null>> = {}) {
-  const reads: CacheRead[] = []
+  const reads: string[] = []
   const cache = clientCache<string | null>({
     url: `unix://${server.socket}`,
     prefix: 'cached:',

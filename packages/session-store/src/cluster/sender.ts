@@ -137,7 +137,7 @@ function sharedCluster(
       const states = primaryStates(cluster)
       return { connections: states.length, ready: states.filter(Boolean).length }
     },
-    subscribe: (...subscription) => subscribeWith(() => copyOfAnyNode(cluster), ...subscription),
+    subscribe: (...subscription) => subscribeWith(copyOfAnyNode(cluster), ...subscription),
     async close() {
       isClosed = true
       health.stop()

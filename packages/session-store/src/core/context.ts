@@ -1,27 +1,25 @@
 import { dataRules } from './data/data-fields.ts'
 import { requireSession } from './errors.ts'
 import { checkFunctions, checkOptions } from './input.ts'
-import { articleKeys, type Keys, prefixedKeys } from './keys.ts'
+import { articleKeys, prefixedKeys } from './keys.ts'
 import type { Operation } from './operation.ts'
 import { checkOptionNames } from './option-names.ts'
 import { checkRange } from './range.ts'
 import { createRunner, type Runner } from './sending/runner.ts'
 import { checkDeadline, chooseSender, DEFAULT_DEADLINE_MS } from './sending/strategies.ts'
-import { checkToken, type Session } from './sessions/session-operations.ts'
+import { type Checks, createChecks, requireReports } from './sessions/cached-checks.ts'
+import { createSessionEnds, type ReadContext, type SessionEnds } from './sessions/session-ends.ts'
+import { isIdle, type Session } from './sessions/session-operations.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import { createTokens, type Tokens } from './tokens/tokens.ts'
 
 /** What the functions of a store share. */
-export interface StoreContext {
-  readonly runner: Runner
-  readonly keys: Keys
+export interface StoreContext extends ReadContext {
   readonly tokens: Tokens
-  /** Milliseconds since 1970. */
-  now(): number
-  readonly idleSeconds: number
   readonly maxSessionsPerUser: number
-  readonly deadlineMs: number
   readonly rules: ReturnType<typeof dataRules>
+  readonly ends: SessionEnds
+  readonly checks: Checks
 }
 
 /** What functions by session id need. */
@@ -41,6 +39,7 @@ export function createContext(options: SessionStoreOptions): StoreContext {
     prefix = '',
     maxInFlight = 1_000,
     deadlineMs = DEFAULT_DEADLINE_MS,
+    cachedChecks = 0,
     keys: layout = articleKeys,
   } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { min: 1, integer: true })
@@ -57,7 +56,13 @@ export function createContext(options: SessionStoreOptions): StoreContext {
     deadlineMs,
     rules: dataRules(options.dataLimits),
   }
-  return { ...shared, runner: createRunner(chooseSender(options), { deadlineMs, maxInFlight }) }
+  checkRange('cachedChecks', cachedChecks, { min: 0, integer: true })
+  const sender = chooseSender(options)
+  if (cachedChecks > 0) requireReports(sender)
+  const runner = createRunner(sender, { deadlineMs, maxInFlight })
+  const ends = createSessionEnds({ ...shared, runner })
+  const checks = createChecks({ ...shared, runner, ends }, cachedChecks)
+  return { ...shared, runner, ends, checks }
 }
 
 /** Wraps async functions, so that `close` waits for their calls and rejects those that start later. */
@@ -79,11 +84,6 @@ export function callsOf<Functions extends Record<string, (...args: never[]) => P
   return Object.fromEntries(wrapped)
 }
 
-export const isIdle = (
-  { now, idleSeconds }: Pick<StoreContext, 'now' | 'idleSeconds'>,
-  { lastSeenAt }: { lastSeenAt: number },
-): boolean => lastSeenAt < now() - 1000 * idleSeconds
-
 /** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
 export const requireActive = <Found extends Session>(
   context: StoreContext,
@@ -96,9 +96,9 @@ export const checkWith = async <Found extends Session>(
   operation: Operation<Found | undefined>,
 ): Promise<Found> => requireActive(context, await context.runner.run(operation))
 
-/** @throws StoreError as `checkWith`. */
-export const checkId = (context: StoreContext, id: string): Promise<Session> =>
-  checkWith(context, checkToken(context.keys, id))
+/** As `Checks.get`. @throws StoreError as `requireActive`. */
+export const checkId = async (context: StoreContext, id: string): Promise<Session> =>
+  requireActive(context, await context.checks.get(id))
 
 const contexts = new WeakMap<object, StoreContext>()
 

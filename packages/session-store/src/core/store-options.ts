@@ -42,6 +42,13 @@ export interface SessionStoreOptions extends StrategyOptions {
    * time. Concurrent logins may exceed it until the next login. `Infinity`: no maximum. Default 100.
    */
   maxSessionsPerUser?: number
+  /**
+   * Maximum number of sessions that this process remembers, so that `checkToken` (without data), `touch` and the
+   * functions that list or end a user's sessions check them without a round trip. Messages of Redis drop those that have
+   * ended (`onSessionEnded`), usually within a millisecond; if the messages are lost, after at most a second plus
+   * `deadlineMs`. Not with a cluster, and not with `bridgeStores`. Default 0: every check asks Redis.
+   */
+  cachedChecks?: number
   /** Limits of the data of one session. */
   dataLimits?: DataLimits
   /**
@@ -96,6 +103,7 @@ export const storeOptionNames: NamesOf<SessionStoreOptions> = {
   prefix: true,
   idleSeconds: true,
   maxSessionsPerUser: true,
+  cachedChecks: true,
   dataLimits: true,
   janitor: true,
 }

@@ -55,10 +55,13 @@ const SETTLED_SESSIONS = 10_000
  * - External sessions (`externalSessions`) are not supported.
  * - Start the migration only after `ready` has resolved in every process.
  *
- * @throws TypeError for any other `home`.
+ * @throws TypeError for any other `home`, and for stores with `cachedChecks`.
  */
 export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions): SessionStore {
   if (home !== 'source' && home !== 'target') throw new TypeError('home must be source or target')
+  if ([from, to].some(({ store }) => store.info.cachedChecks > 0)) {
+    throw new TypeError('bridgeStores needs stores without cachedChecks: sessions move')
+  }
   const mover = createMover({ from, to })
   const targetIsHome = home === 'target'
   const homeStore = targetIsHome ? to.store : from.store

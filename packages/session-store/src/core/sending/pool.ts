@@ -93,11 +93,18 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
       ready: pool.filter(({ watch }) => watch.isReady).length,
       server: serverOf(pool[0]?.redis),
     }),
-    subscribe: (...subscription) =>
-      subscribeWith(
-        () => server?.short(deadlineMs) ?? shortCopy(clients[0] as Redis),
-        ...subscription,
-      ),
+    subscribe(...subscription) {
+      const redis = server?.short(deadlineMs) ?? shortCopy(clients[0] as Redis)
+      const { ping, ...others } = subscribeWith(redis, ...subscription)
+      return {
+        ...others,
+        async ping() {
+          await ping()
+          if (serverOf(redis) === serverOf(pool[0]?.redis)) return
+          throw new Error('the pool is connected to another primary')
+        },
+      }
+    },
     async close() {
       isClosed = true
       if (isOwn) await Promise.all(pool.map(({ redis }) => disconnect(redis)))

@@ -20,8 +20,7 @@ export function shortConnections(server: Server, deadlineMs: number): Sender {
       const redis = server.short(connectionMs)
       return await connections.use(redis, () => oneByOne.send(redis, commands))
     },
-    subscribe: (...subscription) =>
-      subscribeWith(() => server.short(connectionMs), ...subscription),
+    subscribe: (...subscription) => subscribeWith(server.short(connectionMs), ...subscription),
     connections: () => ({ connections: 0, ready: 0, server: server.name }),
     close: async () => connections.close(),
   }

@@ -4,14 +4,13 @@ import type { Subscription } from './sender.ts'
 /**
  * Subscribes with a connection of its own, which does not reconnect.
  *
- * @param open Creates the connection without connecting it.
+ * @param redis A lazy client that does not retry.
  */
 export function subscribeWith(
-  open: () => Redis,
+  redis: Redis,
   channels: readonly string[],
   onMessage: (message: string) => void,
 ): Subscription {
-  const redis = open()
   const { promise: lost, resolve: onLost } = Promise.withResolvers<void>()
   redis.on('error', () => {}) // `ready` rejects, or `lost` resolves
   redis.once('end', onLost)

@@ -1,7 +1,7 @@
 import { checkId, checkWith, type StoreContext } from '../context.ts'
 import { type DataOption, type MaybeData, withDataIf } from '../data/data.ts'
 import { idempotent } from '../errors.ts'
-import { checkBoolean, checkLimit, checkName, checkNumber } from '../input.ts'
+import { checkBoolean, checkLimit, checkName, checkNumber, checkObject } from '../input.ts'
 import type { LoginOptions } from '../store-options.ts'
 import { guestOf, loginFromGuest } from './guests.ts'
 import {
@@ -56,6 +56,7 @@ export function loginFunctions(context: StoreContext) {
         guest === undefined
           ? await run(login(keys, { id, user }, now()))
           : await loginFromGuest(context, { guest, id, user })
+      if (guest !== undefined) context.checks.forget(guest)
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
@@ -84,7 +85,11 @@ export function loginFunctions(context: StoreContext) {
       options?: Asked,
     ): Promise<MaybeData<Session, Asked>> {
       const id = tokens.verify(token)
-      return await checkWith(context, withDataIf(options, checkToken(keys, id), keys, id))
+      if (options?.data) {
+        return await checkWith(context, withDataIf(options, checkToken(keys, id), keys, id))
+      }
+      if (options !== undefined) checkObject('options', options)
+      return { ...(await checkId(context, id)) } as MaybeData<Session, Asked>
     },
 
     /**
@@ -98,9 +103,10 @@ export function loginFunctions(context: StoreContext) {
       const id = tokens.verify(token)
       checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
       const session = await checkId(context, id)
-      if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
-      run(touchSession(keys, id, now())).catch(() => undefined)
-      return { ...session, lastSeenAt: now() }
+      if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return { ...session }
+      session.lastSeenAt = now()
+      run(touchSession(keys, id, session.lastSeenAt)).catch(() => undefined)
+      return { ...session }
     },
 
     /**

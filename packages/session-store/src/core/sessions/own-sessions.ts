@@ -1,9 +1,9 @@
-import { checkId, isIdle, requireActive, type StoreContext } from '../context.ts'
+import { checkId, requireActive, type StoreContext } from '../context.ts'
 import { idempotent } from '../errors.ts'
 import { checkName, checkString } from '../input.ts'
 import type { PageOptions } from '../store-options.ts'
 import { cursorOf } from './cursor.ts'
-import { statesOf } from './session-operations.ts'
+import { isIdle, statesOf } from './session-operations.ts'
 import type { ListedSession } from './user-session-lists.ts'
 import { rangeOf, totalEnded, userSessionLists } from './user-session-lists.ts'
 

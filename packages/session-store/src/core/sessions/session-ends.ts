@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isIdle, type StoreContext } from '../context.ts'
 import { publishWarning } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
+import type { Keys } from '../keys.ts'
 import { isRefusal, notSent, operationError } from '../outcomes.ts'
+import type { Runner } from '../sending/runner.ts'
 import type { Sender } from '../sending/sender.ts'
-import { publishEnd, statesOf } from './session-operations.ts'
+import { isIdle, publishEnd, statesOf } from './session-operations.ts'
 import { batches } from './walk.ts'
 
 /** Learns of the end of sessions. */
@@ -21,7 +22,7 @@ export interface SessionEndListener {
 }
 
 /** @throws StoreError `ONETRIP_REFUSED` if the user of Redis may not publish the end of sessions. */
-export async function requirePublish({ runner, keys }: StoreContext): Promise<void> {
+export async function requirePublish({ runner, keys }: ReadContext): Promise<void> {
   const nothing = { commands: [publishEnd(keys, '')], readOnly: true, read: () => undefined }
   await runner.run(nothing).catch((cause: StoreError) => {
     if (cause.code !== 'ONETRIP_REFUSED') return // a node of a cluster may be down
@@ -38,13 +39,33 @@ const CHECK_EVERY_MS = 1_000
 const RETRY_MS = 250
 const CHECKED_TOGETHER = 100
 
-/** The function of the store that reports the end of sessions. */
-export function sessionEndFunctions(context: StoreContext) {
+export interface SessionEnds {
+  /** As `onSessionEnded`. */
+  listen(listener: SessionEndListener): Promise<() => void>
+  /**
+   * Whether all ends were reported up to a second plus `deadlineMs` ago. Later ones may be missing if the connection is
+   * dead or the process was stopped.
+   */
+  isCurrent(): boolean
+}
+
+/** What the functions that read sessions need. */
+export interface ReadContext {
+  readonly runner: Runner
+  readonly keys: Keys
+  readonly deadlineMs: number
+  /** Milliseconds since 1970. */
+  now(): number
+  readonly idleSeconds: number
+}
+
+export function createSessionEnds(context: ReadContext): SessionEnds {
   const { runner, keys, deadlineMs } = context
   const { sender } = runner
   const channels = keys.parts().map(({ login }) => login)
   const listeners = new Set<SessionEndListener>()
-  let isSubscribed = false
+  /** When Redis was last asked something that it has answered. Undefined without a subscription. */
+  let currentUntil: number | undefined
   /** Settles with the first attempt to subscribe. Undefined without listeners. */
   let first: Promise<void> | undefined
   let stop = new AbortController()
@@ -54,7 +75,6 @@ export function sessionEndFunctions(context: StoreContext) {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         await subscribe(signal, async () => {
-          isSubscribed = true
           attempted.resolve()
           if (attempt === 0) return
           tellAll((listener) => listener.regained?.())
@@ -63,7 +83,8 @@ export function sessionEndFunctions(context: StoreContext) {
       } catch (error) {
         attempted.reject(withoutSubscription(error as Error))
       }
-      isSubscribed = false
+      if (signal.aborted) return
+      currentUntil = undefined
       tellAll((listener) => listener.lost?.())
       await delay(RETRY_MS, undefined, { signal }).catch(() => undefined)
     }
@@ -78,8 +99,10 @@ export function sessionEndFunctions(context: StoreContext) {
       throw notSent('the subscription to the end of sessions was lost')
     })
     const answered = async (work: Promise<unknown>) => {
+      const askedAt = performance.now()
       const late = setTimeout(close, deadlineMs)
       await Promise.race([work, end]).finally(() => clearTimeout(late))
+      if (!signal.aborted) currentUntil = askedAt
     }
     try {
       await answered(ready)
@@ -108,19 +131,7 @@ export function sessionEndFunctions(context: StoreContext) {
   }
 
   return {
-    /**
-     * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit of
-     * a user, a login that takes over a guest session, or the janitor. Not at the end of a token's lifetime, which
-     * `tokenExpiresAt` says.
-     *
-     * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the process
-     * holds are checked, 100 in one round trip.
-     *
-     * @returns A function that removes the listener, when Redis has confirmed the subscription.
-     * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the
-     *   user of Redis lacks a permission.
-     */
-    async onSessionEnded(listener: SessionEndListener): Promise<() => void> {
+    async listen(listener) {
       checkFunctions('the listener', listener, ['ended'])
       if (!sender.subscribe) throw new TypeError(`the sender ${sender.name} cannot subscribe`)
       listeners.add(listener)
@@ -133,6 +144,7 @@ export function sessionEndFunctions(context: StoreContext) {
       const remove = () => {
         if (!listeners.delete(listener) || listeners.size > 0) return
         first = undefined
+        currentUntil = undefined
         stop.abort()
       }
       try {
@@ -141,11 +153,31 @@ export function sessionEndFunctions(context: StoreContext) {
         remove()
         throw error
       }
-      if (!isSubscribed) tell(listener, () => listener.lost?.())
+      if (currentUntil === undefined) tell(listener, () => listener.lost?.())
       return remove
     },
+
+    isCurrent: () =>
+      currentUntil !== undefined && performance.now() - currentUntil < CHECK_EVERY_MS + deadlineMs,
   }
 }
+
+/** The function of the store that reports the end of sessions. */
+export const sessionEndFunctions = ({ ends }: { ends: SessionEnds }) => ({
+  /**
+   * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit of a
+   * user, a login that takes over a guest session, or the janitor. Not at the end of a token's lifetime, which
+   * `tokenExpiresAt` says.
+   *
+   * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the process
+   * holds are checked, 100 in one round trip.
+   *
+   * @returns A function that removes the listener, when Redis has confirmed the subscription.
+   * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
+   *   of Redis lacks a permission.
+   */
+  onSessionEnded: (listener: SessionEndListener): Promise<() => void> => ends.listen(listener),
+})
 
 type Told = (listener: SessionEndListener) => unknown
 

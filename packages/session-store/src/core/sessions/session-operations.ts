@@ -55,6 +55,11 @@ export interface Session {
   lastSeenAt: number
 }
 
+export const isIdle = (
+  { now, idleSeconds }: { now(): number; idleSeconds: number },
+  { lastSeenAt }: { lastSeenAt: number },
+): boolean => lastSeenAt < now() - 1000 * idleSeconds
+
 /** The user of a session, and its time of last use. Keys: recent, login. */
 export function checkToken(
   keys: Keys,

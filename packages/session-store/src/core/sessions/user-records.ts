@@ -105,13 +105,14 @@ const timeOrNull = (score: Reply | undefined): number | null =>
 
 /** The functions of the store for all records of a user. */
 export function userRecords(context: StoreContext) {
-  const { runner, keys } = context
+  const { runner, keys, checks } = context
   const lists = userSessionLists(context)
 
   async function* erase(user: string, options: WalkOptions): AsyncGenerator<number> {
     yield* lists.endAll(user)
     for await (const ids of sessionsOf(context, user, options)) {
       const users = await runner.run(endSessions(keys, ids))
+      for (const id of ids) checks.forget(id)
       yield users.filter((owner) => owner !== undefined).length
     }
     await runner.run(dropList(keys, user))

@@ -4,6 +4,7 @@ import type { Keys } from '../keys.ts'
 import { scoreOf, timeOf } from '../operation.ts'
 import type { Runner } from '../sending/runner.ts'
 import type { PageOptions } from '../store-options.ts'
+import type { Checks } from './cached-checks.ts'
 import { positionOf } from './cursor.ts'
 import {
   type Entry,
@@ -73,14 +74,17 @@ export function userSessionLists({
   runner,
   keys,
   now,
+  checks,
 }: {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
+  checks?: Pick<Checks, 'forget'>
 }) {
   /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
   async function end(id: string): Promise<boolean> {
     const [user] = await runner.run(endSessions(keys, [id]))
+    checks?.forget(id)
     if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
     return user !== undefined
   }
@@ -110,6 +114,7 @@ export function userSessionLists({
     const ids = (await existing(user, entries)).map(({ id }) => id)
     if (ids.length === 0) return 0
     const users = await runner.run(endSessions(keys, ids))
+    for (const id of ids) checks?.forget(id)
     // The sessions have ended, even if this fails: reading the list removes their entries.
     await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
     return users.filter((user) => user !== undefined).length
