@@ -3,9 +3,9 @@ import { dataFunctions } from './data/session-data.ts'
 import { lifecycleFunctions, serverFunctions } from './lifecycle.ts'
 import { loginFunctions } from './sessions/logins.ts'
 import { ownSessionFunctions } from './sessions/own-sessions.ts'
-import { sessionEndFunctions } from './sessions/session-ends.ts'
 import { userRecords } from './sessions/user-records.ts'
 import { viewFunctions } from './sessions/views.ts'
+import { sessionEndFunctions } from './sessions/watched-sessions.ts'
 import type { SessionStoreOptions } from './store-options.ts'
 
 /**

@@ -2,6 +2,7 @@ import { contextOf } from '../core/context.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkFunctions, checkObject, checkString } from '../core/input.ts'
 import { copyMarker } from '../core/sessions/repeated-views.ts'
+import type { SessionEndListener } from '../core/sessions/session-ends.ts'
 import { statesOf } from '../core/sessions/session-operations.ts'
 import {
   type Range,
@@ -9,6 +10,7 @@ import {
   totalEnded,
   userSessionLists,
 } from '../core/sessions/user-session-lists.ts'
+import { sessionWatch } from '../core/sessions/watched-sessions.ts'
 import type { SessionStore } from '../core/store.ts'
 import { BoundedCache } from '../core/tokens/bounded-cache.ts'
 import { mergePages } from './merge-pages.ts'
@@ -168,6 +170,32 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     return mergePages([left, await lists.to.page(user, range)], range.limit)
   }
 
+  async function onSessionEnded(listener: SessionEndListener): Promise<() => void> {
+    checkFunctions('the listener', listener, ['ended'])
+    /** A session that is gone from one side may be on the other, or on its way there. */
+    const ended = async (id: string) => {
+      if (!targetIsHome) await mover.complete(id)
+      const states = [from, to].map(({ store, keys }) => store.run(statesOf(keys, [id])))
+      if ((await Promise.all(states)).every(([state]) => state === undefined)) listener.ended(id)
+    }
+    const onSide = ({ store }: BridgeSide) =>
+      store.onSessionEnded({
+        ended,
+        held: () => listener.held?.() ?? [],
+        lost: () => listener.lost?.(),
+        regained: () => listener.regained?.(),
+      })
+    const stops = [await onSide(from), await onSide(to)]
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
+
+  const tokenExpiresAt = (token: string) => homeStore.tokenExpiresAt(token)
+
+  const checkToken: SessionStore['checkToken'] = (token, options) =>
+    inEither(token, (store) => store.checkToken(token, options))
+
   return {
     get info() {
       const { connections, ready, inFlight, ...home } = homeStore.info
@@ -179,29 +207,11 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
         inFlight: inFlight + other.inFlight,
       }
     },
-    tokenExpiresAt: (token) => homeStore.tokenExpiresAt(token),
+    tokenExpiresAt,
     loginGuest: () => homeStore.loginGuest(),
 
-    async onSessionEnded(listener) {
-      checkFunctions('the listener', listener, ['ended'])
-      /** A session that is gone from one side may be on the other, or on its way there. */
-      const ended = async (id: string) => {
-        if (!targetIsHome) await mover.complete(id)
-        const states = [from, to].map(({ store, keys }) => store.run(statesOf(keys, [id])))
-        if ((await Promise.all(states)).every(([state]) => state === undefined)) listener.ended(id)
-      }
-      const onSide = ({ store }: BridgeSide) =>
-        store.onSessionEnded({
-          ended,
-          held: () => listener.held?.() ?? [],
-          lost: () => listener.lost?.(),
-          regained: () => listener.regained?.(),
-        })
-      const stops = [await onSide(from), await onSide(to)]
-      return () => {
-        for (const stop of stops) stop()
-      }
-    },
+    onSessionEnded,
+    watchSession: sessionWatch({ onSessionEnded, checkToken, tokenExpiresAt, now: clock }),
 
     async login(user, options = {}) {
       checkObject('options', options)
@@ -223,7 +233,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
         }
         return await store.recordView(token, item, options)
       }),
-    checkToken: (token, options) => inEither(token, (store) => store.checkToken(token, options)),
+    checkToken,
     data: (token) => inEither(token, (store) => store.data(token)),
     patch: (token, fields, options) =>
       inEither(token, (store) => store.patch(token, fields, options)),

@@ -162,31 +162,16 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
   }
 }
 
-/** The function of the store that reports the end of sessions. */
-export const sessionEndFunctions = ({ ends }: { ends: SessionEnds }) => ({
-  /**
-   * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit of a
-   * user, a login that takes over a guest session, or the janitor. Not at the end of a token's lifetime, which
-   * `tokenExpiresAt` says.
-   *
-   * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the process
-   * holds are checked, 100 in one round trip.
-   *
-   * @returns A function that removes the listener, when Redis has confirmed the subscription.
-   * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
-   *   of Redis lacks a permission.
-   */
-  onSessionEnded: (listener: SessionEndListener): Promise<() => void> => ends.listen(listener),
-})
-
 type Told = (listener: SessionEndListener) => unknown
 
-/** An error of a listener must not stop the others. */
-const tell = (listener: SessionEndListener, what: Told): void =>
-  void Promise.resolve(listener)
-    .then(what)
+const tell = (listener: SessionEndListener, what: Told): void => callBack(() => what(listener))
+
+/** Calls a function of the application. Its error becomes a warning: it must not keep others from being called. */
+export const callBack = (call: () => unknown): void =>
+  void Promise.resolve()
+    .then(call)
     .catch((error: unknown) => {
-      const message = 'a listener of the end of sessions failed'
+      const message = 'a function that was called at the end of a session failed'
       publishWarning({ code: 'ONETRIP_CALLBACK_FAILED', message, error })
     })
 

@@ -1,0 +1,110 @@
+import { checkId, type StoreContext } from '../context.ts'
+import { wrongType } from '../input.ts'
+import { callBack, type SessionEndListener } from './session-ends.ts'
+
+/** The longest time of `setTimeout`. */
+const MAX_DELAY_MS = 2 ** 31 - 1
+
+interface WatchContext {
+  onSessionEnded(listener: SessionEndListener): Promise<() => void>
+  checkToken(token: string): Promise<unknown>
+  tokenExpiresAt(token: string): number
+  /** Milliseconds since 1970. */
+  now(): number
+}
+
+/** Returns the function `watchSession` of a store. */
+export function sessionWatch(store: WatchContext) {
+  /** By session id. */
+  const watches = new Map<string, Set<() => void>>()
+  let listening: Promise<() => void> | undefined
+
+  function add(id: string, end: () => void): void {
+    watches.set(id, (watches.get(id) ?? new Set()).add(end))
+    listening ??= store.onSessionEnded({ ended: endAll, held: () => watches.keys() })
+  }
+
+  function remove(id: string, end: () => void): void {
+    const own = watches.get(id)
+    own?.delete(end)
+    if (own?.size === 0) watches.delete(id)
+    if (watches.size > 0) return
+    listening?.then((stop) => stop()).catch(() => undefined)
+    listening = undefined
+  }
+
+  const endAll = (id: string) => {
+    for (const end of watches.get(id) ?? []) end()
+  }
+
+  return async (token: string, onEnd: () => unknown): Promise<() => void> => {
+    const expiresAt = store.tokenExpiresAt(token)
+    if (typeof onEnd !== 'function') throw wrongType('onEnd must be a function')
+    const id = token.slice(0, token.indexOf('.'))
+    let timer: NodeJS.Timeout | undefined
+    let stopped = false
+    const stop = () => {
+      stopped = true
+      clearTimeout(timer)
+      remove(id, end)
+    }
+    const end = () => {
+      stop()
+      callBack(onEnd)
+    }
+    const endAtExpiry = () => {
+      const left = expiresAt - store.now()
+      if (left <= 0) end()
+      else timer = setTimeout(endAtExpiry, Math.min(left, MAX_DELAY_MS)).unref()
+    }
+    add(id, end) // before the check, so that an end during the check is reported
+    try {
+      await listening
+      await store.checkToken(token)
+    } catch (error) {
+      stop()
+      throw error
+    }
+    if (!stopped) endAtExpiry()
+    return stop
+  }
+}
+
+/** The functions of the store that tell when sessions end. */
+export function sessionEndFunctions(context: StoreContext) {
+  const { ends, tokens, now } = context
+  const onSessionEnded = (listener: SessionEndListener) => ends.listen(listener)
+  const idOf = (token: string) => tokens.verify(token)
+  const watch = sessionWatch({
+    onSessionEnded,
+    checkToken: (token) => checkId(context, idOf(token)),
+    tokenExpiresAt: (token) => tokens.expiresAt(idOf(token)),
+    now,
+  })
+
+  return {
+    /**
+     * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit of
+     * a user, a login that takes over a guest session, or the janitor. Not at the end of a token's lifetime, which
+     * `tokenExpiresAt` says.
+     *
+     * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the process
+     * holds are checked, 100 in one round trip.
+     *
+     * @returns A function that removes the listener, when Redis has confirmed the subscription.
+     * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
+     *   of Redis lacks a permission.
+     */
+    onSessionEnded,
+
+    /**
+     * Checks the session, and calls `onEnd` once when it ends (see `onSessionEnded`) or the token expires: for an open
+     * WebSocket, which sends no further requests. One round trip. The WebSocket does not count as use of the session:
+     * call `touch`.
+     *
+     * @returns A function that stops watching.
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; the errors of `onSessionEnded`.
+     */
+    watchSession: (token: string, onEnd: () => unknown): Promise<() => void> => watch(token, onEnd),
+  }
+}
