@@ -21,7 +21,7 @@ describe('npm run load', () => {
     expect(text).toMatch(/@valkey\/valkey-glide [\d.]+ \(glide\)/)
     expect(result).toMatchObject({
       interrupted: false,
-      options: { connections: 8, sessions: 16, reads: 0, seed: 17, variants },
+      options: { connections: [8], sessions: 16, reads: 0, seed: 17, variants },
       load: { 'pool size': 2, "Redis's I/O threads": 2, 'workers of each API': 1 },
       software: {
         Stack: 'started for this',
@@ -43,6 +43,18 @@ describe('npm run load', () => {
     const [naive, ...others] = metric('commands')
     expect(naive).toBeGreaterThan(5) // commands on connecting count
     expect(others).toEqual([close(5), close(0), close(5)])
+  })
+
+  test('measures several numbers of connections over several links', async () => {
+    const given = ['--connections=1,4', '--links=loopback,20ms@1Gb/s', '--variants=naive,batch']
+    const { text, result } = await runExperiment('http', [...short, ...given])
+    expect(text).toMatch(/^Requests\/s compared with naive; CPU time with 4 callers/m)
+    expect(result.load['way to Redis']).toBe('loopback, 20ms@1Gb/s')
+    expect(result.samples).toHaveLength(8)
+    for (const { case: one, values } of result.samples) {
+      const trips = one.link === 'loopback' ? 0 : one.variant === 'batch' ? 1 : 5
+      expect(values.p50).toBeGreaterThan(19 * trips) // timers may fire early
+    }
   })
 
   test('an interrupt keeps the complete rounds', async () => {

@@ -43,7 +43,7 @@ const http = (...args: string[]) =>
 describe('http', () => {
   test('a workload has its own defaults, and risk rejects --reads', () => {
     expect(http('--workload=feed')).toMatchObject({ workload: 'feed', items: 1_000, reads: 0.8 })
-    const articles = { sessions: 1, items: 5, reads: 0, connections: 64 }
+    const articles = { sessions: 1, items: 5, reads: 0, connections: [64] }
     expect(http('--workload=articles', '--items=5')).toMatchObject(articles)
     expect(() => http('--workload=risk', '--reads=0.5')).toThrow('--reads has no effect')
   })
@@ -60,11 +60,23 @@ describe('http', () => {
   test('there are at least as many sessions as connections, unless --sessions is given', () => {
     expect(http('--connections=2000').sessions).toBe(2000)
     expect(http('--connections=2000', '--sessions=3').sessions).toBe(3)
+    expect(http('--connections=2000,1').sessions).toBe(2000)
     expect(http('--url=http://127.0.0.1:3000').sessions).toBe(64)
+  })
+
+  test('--links names ways to a Redis that it starts', () => {
+    const distant = { roundTripMs: 1, rate: '1Gb/s' }
+    expect(http('--links=loopback,1ms@1Gb/s').links).toEqual([
+      { name: 'loopback', distant: null },
+      { name: '1ms@1Gb/s', distant },
+    ])
+    const url = '--url=http://127.0.0.1:3000'
+    expect(() => http('--links=loopback', url)).toThrow(/--links .* cannot be used with .*--url/)
   })
 
   test.for([
     ['--duration', '0'],
+    ['--links', 'far'],
     ['--variants', 'fast'],
     ['--rate', '100'],
   ])('rejects %s %s with the name of the option', ([flag = '', value = '']) => {

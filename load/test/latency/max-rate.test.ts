@@ -40,7 +40,7 @@ async function search(failing: boolean) {
     return { ...run, cost: { foreignCpuSeconds: 0 } } as never
   })
   const bench = { starts: new Map() } as never
-  const api = { variant: 'batch', url: '' } as const
+  const api = { variant: 'batch', link: 'loopback', url: '' } as const
   return await searchRate(bench, api, {
     limit: 'p50<10',
     duration: 1,

@@ -4,6 +4,8 @@ import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { IO_THREADS } from '../../experiment/result.ts'
+import { matches } from '../../experiment/rows.ts'
+import type { Case } from '../../experiment/shape.ts'
 import { clientsOf } from '../../variants.ts'
 import { logIn } from './sessions.ts'
 import { putOnSale } from './stock.ts'
@@ -17,8 +19,8 @@ export interface HttpBench {
   readonly foreign: { readonly apis: boolean; readonly redis: boolean }
   /** Whether the user gave `--i-own-this-host`. */
   readonly owned: boolean
-  /** A list of calls for each connection to an API. The connection repeats its list. */
-  calls(api: Api): Call[][]
+  /** A list of calls for each connection to an API. The connection repeats its list. Default: `options.connections`. */
+  calls(api: Api, connections?: number): Call[][]
 }
 
 type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sessions: number }
@@ -45,9 +47,10 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
   context.describe('software', {
     Stack: kind,
     Redis: `${version} ${build ?? redis.build}`,
-    Clients: clientsOf(apis.map(({ variant }) => variant)),
+    Clients: clientsOf([...new Set(apis.map(({ variant }) => variant))]),
   })
-  context.describe('load', { 'way to Redis': redis.transport, [IO_THREADS]: ioThreads })
+  const ways = new Set(apis.map(({ link }) => link))
+  context.describe('load', { 'way to Redis': [...ways].join(', '), [IO_THREADS]: ioThreads })
   const tokens = new Map<Api, readonly string[]>()
   await context.step('Logging users in', async () => {
     for (const api of apis) {
@@ -68,10 +71,11 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
     monitor,
     foreign,
     owned: options.iOwnThisHost === true,
-    calls: (api) => workload({ ...options, tokens: tokens.get(api) ?? [] }),
+    calls: (api, connections = options.connections) =>
+      workload({ ...options, connections, tokens: tokens.get(api) ?? [] }),
   }
 }
 
-/** @param name a variant among the cases. */
-export const apiOf = ({ apis }: HttpBench, name: string | number | undefined): Api =>
-  apis.find(({ variant }) => variant === name) as Api
+/** The API with the variant, and the link if there are several. */
+export const apiOf = ({ apis }: HttpBench, part: Partial<Case>): Api =>
+  apis.find((api) => matches({ ...api }, part)) as Api

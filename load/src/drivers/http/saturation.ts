@@ -59,10 +59,10 @@ export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> 
 export async function saturate(
   { monitor, owned, calls, foreign }: Pick<HttpBench, 'monitor' | 'owned' | 'calls' | 'foreign'>,
   api: Api,
-  { seconds, signal }: { seconds: number; signal: AbortSignal },
+  { connections, seconds, signal }: { connections?: number; seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
   const { url } = api
-  const options = { url, owned, calls: calls(api), seconds, signal }
+  const options = { url, owned, calls: calls(api, connections), seconds, signal }
   const { result, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
     saturateByAutocannon(options),
   )

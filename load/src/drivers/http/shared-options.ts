@@ -19,8 +19,8 @@ const workloads: Record<WorkloadName, { sessions: number; items: number; reads: 
   risk: { sessions: 1_000, items: 1, reads: 1 },
 }
 
-export interface WorkloadFlags {
-  connections: number
+export interface WorkloadFlags<Connections = number> {
+  connections: Connections
   variants: Variant[]
   /** Seconds per variant. */
   warmup: number
@@ -63,8 +63,11 @@ export function addWorkload(command: Command, defaults: Defaults): Command {
 }
 
 /** Fills in the defaults of the workload. */
-export function withWorkload<Options extends WorkloadFlags>(options: Options): Options {
-  const { connections, workload = 'realistic', url } = options
+export function withWorkload<Options extends WorkloadFlags<number | number[]>>(
+  options: Options,
+): Options {
+  const { workload = 'realistic', url } = options
+  const connections = Math.max(...[options.connections].flat())
   const usual = workloads[workload]
   if (workload === 'risk' && (options.reads ?? 1) < 1) {
     throw new Problem('--reads has no effect on --workload risk, which has read requests only.')
@@ -75,14 +78,13 @@ export function withWorkload<Options extends WorkloadFlags>(options: Options): O
   return { workload, ...defaults, ...options, ...(url && { variants: [] }) }
 }
 
-/** Adds `--connections`, and the options of `TargetOptions` except the variants. */
+/** Adds the options of `TargetOptions`, except variants and links. */
 export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   const url = 'running APIs, whose Redis is given by REDIS_URL'
   const threads =
     'threads of the Redis that is started, including the main thread (default: REDIS_IO_THREADS, else 1: off)'
   return command
-    .option('--connections <n>', 'concurrent HTTP connections', wholeNumber(1, 10_000), 64)
     .option('--workers <n>', 'processes of each API', wholeNumber(1, 64))
     .addOption(
       new Option('--url <list>', url)

@@ -5,6 +5,7 @@ import {
   redisOfEnvironment,
   requireOwnHost,
   type Transport,
+  withPasswordOf,
 } from '@onetrip/stack/address.ts'
 import { apiSettings } from '@onetrip/stack/api.ts'
 import { type ApiInfo, infoOf } from '@onetrip/stack/measure/usage.ts'
@@ -13,10 +14,11 @@ import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
-import { startStack } from '@onetrip/stack/stack.ts'
+import { type StackOptions, startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { isContender, type Variant, variantProgram, variants } from '../../variants.ts'
+import { type LinkPlan, links, openLink } from '../redis/links.ts'
 
 /** The options that determine the APIs to measure. */
 export interface TargetOptions {
@@ -25,6 +27,8 @@ export interface TargetOptions {
   redisBuild?: RedisBuild
   /** Default: TCP. */
   transport?: Transport
+  /** Ways to a Redis that is started. There are APIs for each of them. Default: by `transport`. */
+  links?: LinkPlan[]
   /** Default: `REDIS_IO_THREADS`, else off. */
   ioThreads?: number
   /** Processes of each API. Default: 1. */
@@ -38,13 +42,15 @@ export interface TargetOptions {
 
 export interface Api {
   variant: Variant
+  /** The name of its link to Redis; the transport for a Redis that was not started. */
+  link: string
   url: string
 }
 
 /** The measured stack. Its APIs are in the order of the options. */
 interface Target {
   kind: '--url' | 'started for this'
-  redis: { url: string; transport: Transport; build: string }
+  redis: { url: string; build: string }
   apis: Api[]
 }
 
@@ -65,9 +71,9 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set. Unset one of them.')
   }
-  if ((redisBuild && (url || installed)) || ((transport || ioThreads) && url)) {
+  if ((redisBuild && (url || installed)) || ((transport || options.links || ioThreads) && url)) {
     throw new Problem(
-      '--redis-build, --transport and --io-threads have no effect with REDIS_URL; --redis-build has no effect with REDIS_SERVER.',
+      '--redis-build, --transport, --links and --io-threads have no effect with REDIS_URL; --redis-build has no effect with REDIS_SERVER.',
     )
   }
   if (url) requireOwnHost(url, options.iOwnThisHost === true)
@@ -81,31 +87,54 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   if (!url && !installed) await buildRedis(build, context.signal)
   const run = await temporaryRunFolder('load-')
   context.defer(() => rm(run, { recursive: true, force: true }))
-  const [port = 0, ...ports] = await freePorts(1 + variants.length)
-  const directories = { run, directory: join(run, 'data'), secrets: join(run, 'secrets') }
+  const secrets = join(run, 'secrets')
+  const [port = 0] = await freePorts(1)
   const config = ioThreads && { config: { 'io-threads': String(ioThreads) } }
-  const stack = await context.step('Starting Redis and the APIs', () =>
-    startStack({
-      redis: url
-        ? { kind: 'foreign', url }
-        : { kind: 'own', build, transport: transport ?? 'tcp', port, ...directories, ...config },
-      host: '127.0.0.1',
-      ...(options.application && { application: options.application }),
+  const own = { build, transport: transport ?? 'tcp', port, run, directory: join(run, 'data') }
+  const common = {
+    host: '127.0.0.1',
+    ...(options.application && { application: options.application }),
+    sessionSecret: newSecret(),
+    env: {
+      WORKERS: String(workers),
+      REDIS_POOL_SIZE: String(poolSize),
+      JANITOR_INTERVAL_SECONDS: '0',
+      MAX_SESSIONS: '10000000', // the default: without a janitor, the API refuses another value
+    },
+    signal: context.signal,
+  }
+  const start = async (name: string, parts: Pick<StackOptions, 'redis' | 'apis'>) => {
+    const stack = await context.step(`Starting ${name}`, () => startStack({ ...common, ...parts }))
+    context.defer(() => context.step(`Stopping ${name}`, () => stack.stop()))
+    void stack.lost.then(async (program) => context.fail(await endOf(program)))
+    return stack
+  }
+  const { redis } = await start('Redis', {
+    redis: url ? { kind: 'foreign', url } : { kind: 'own', ...own, secrets, ...config },
+    apis: [],
+  })
+  const startApis = async (link: string, address: string): Promise<Api[]> => {
+    const ports = await freePorts(variants.length)
+    const stack = await start(`the APIs (${link})`, {
+      redis: { kind: 'foreign', url: address },
       apis: variants.map((name, index) => ({ ...variantProgram(name), port: ports[index] ?? 0 })),
-      sessionSecret: newSecret(),
-      env: {
-        WORKERS: String(workers),
-        REDIS_POOL_SIZE: String(poolSize),
-        JANITOR_INTERVAL_SECONDS: '0',
-        MAX_SESSIONS: '10000000', // the default: without a janitor, the API refuses another value
-      },
-      signal: context.signal,
-    }),
-  )
-  context.defer(() => context.step('Stopping the stack', () => stack.stop()))
-  void stack.lost.then(async (program) => context.fail(await endOf(program)))
-  const apis = stack.apis.map(({ url }, index) => ({ url, variant: variants[index] as Variant }))
-  return { kind: 'started for this', redis: stack.redis, apis }
+    })
+    return stack.apis.map((api, index) => ({
+      url: api.url,
+      link,
+      variant: variants[index] as Variant,
+    }))
+  }
+  if (url) {
+    return { kind: 'started for this', redis, apis: await startApis(redis.transport, url) }
+  }
+  const plans = options.links ?? links(own.transport === 'unix' ? 'unix' : 'loopback')
+  const apis = await Array.fromAsync(plans, async (plan) => {
+    const link = await openLink(plan, { port, socket: redis.socket ?? '' }, context)
+    const address = installed ? link.url : await withPasswordOf('api', link.url, secrets)
+    return await startApis(plan.name, address)
+  })
+  return { kind: 'started for this', redis, apis: apis.flat() }
 }
 
 /**
@@ -139,10 +168,10 @@ async function givenTarget(
     if (apis.some((api) => api.variant === variant)) {
       throw new Problem(`--url has two APIs of the variant ${variant}. Give one URL per variant.`)
     }
-    apis.push({ url, variant })
+    apis.push({ url, variant, link: transport })
   }
   const of = (name: 'poolSize' | 'workers') => infos.map((info) => info[name] ?? '?').join(', ')
   context.describe('load', { 'pool size': of('poolSize'), 'workers of each API': of('workers') })
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
-  return { kind: '--url', redis: { url: redisUrl, transport, build: 'foreign' }, apis }
+  return { kind: '--url', redis: { url: redisUrl, build: 'foreign' }, apis }
 }

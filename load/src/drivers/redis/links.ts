@@ -51,7 +51,7 @@ const [RELAY_MS, TOLERANCE] = [0.15, 0.02]
 /** Opens a link to a Redis on this machine. It is closed at the end of the measurement. */
 export async function openLink(
   { name, distant }: LinkPlan,
-  server: RedisServer,
+  server: Pick<RedisServer, 'port' | 'socket'>,
   { signal, defer }: Context,
 ): Promise<OpenLink> {
   if (!distant) {

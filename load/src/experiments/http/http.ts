@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
 import {
   baselineVariant,
@@ -12,19 +13,15 @@ import {
   withWorkload,
 } from '../../drivers/http/shared-options.ts'
 import type { TargetOptions } from '../../drivers/http/target.ts'
+import { links } from '../../drivers/redis/links.ts'
+import { numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { counted } from '../../experiment/figures.ts'
-import type { Result } from '../../experiment/result.ts'
-import type { Rows } from '../../experiment/rows.ts'
-import type { Section, Table } from '../../experiment/section.ts'
+import { type Case, product } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { errors, range, ratio, tableOf } from '../../reporting/columns.ts'
 import { descriptions, variants } from '../../variants.ts'
-import { claimsOf } from './claims.ts'
+import { claimsOf, sectionsOf } from './report.ts'
 
-type HttpOptions = WorkloadFlags & TargetOptions
-
-const RATE = 'requestsPerSecond'
+type HttpOptions = WorkloadFlags<number[]> & TargetOptions
 
 /** Compares the variants of the API at full speed. */
 export const http: Experiment<HttpOptions, HttpBench> = {
@@ -46,6 +43,9 @@ Workloads:
   risk        GET /me/risk with the local cache (the naive variants have no cache)
 The last four need variants of the store: docs/applications.md.
 
+With several --connections or --links, every variant is compared with the baseline under the same conditions. Each link
+has APIs of its own. A relay simulates a distance such as 1ms@1Gb/s.
+
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs (its user needs INFO only)
   WORKERS, REDIS_POOL_SIZE   of the stack that the command starts (default: 1)
@@ -54,6 +54,7 @@ Environment:
 
 Examples:
   npm run load -- --variants naive,sequential,pipeline --json results.json
+  npm run load -- --connections 1,64 --links loopback,1ms@1Gb/s
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
   duration: 5,
@@ -61,78 +62,46 @@ Examples:
   full: { rounds: 7, duration: 5, warmup: 3, variants: [...variants] },
   configure(command) {
     addWorkload(command, { variants: ['naive', 'batch'], warmup: 2 })
+    command
+      .addOption(
+        numbersOption('--connections <list>', 'concurrent HTTP connections', [1, 10_000], [64]),
+      )
+      .addOption(
+        new Option(
+          '--links <list>',
+          'ways to Redis, as for store, such as loopback,1ms@1Gb/s (default: loopback)',
+        )
+          .argParser(links)
+          .conflicts(['url', 'transport']),
+      )
     addTarget(command)
   },
   complete: withWorkload,
 
-  factors: [{ name: 'variant' }],
+  factors: [{ name: 'link' }, { name: 'connections' }, { name: 'variant' }],
   subject: 'variant',
   metrics: saturationMetrics,
-  progress: [RATE, 'p99'],
+  progress: ['requestsPerSecond', 'p99'],
   doubts: saturationDoubts,
   baseline: baselineVariant,
 
   async prepare(context, options) {
     context.describe('software', { Generator: packageVersion('autocannon') })
-    return await openBench(context, options)
+    return await openBench(context, { ...options, connections: Math.max(...options.connections) })
   },
-  cases: ({ apis }) => apis.map(({ variant }) => ({ variant })),
+  cases: ({ apis }, { connections }) =>
+    product<Case>({
+      link: [...new Set(apis.map(({ link }) => link))],
+      connections,
+      variant: [...new Set(apis.map(({ variant }) => variant))],
+    }),
   warmUp: (cases, { warmup }) => (warmup > 0 ? cases : []),
-  measure({ variant }, bench, { round, options, context: { signal } }) {
+  measure({ link, variant, connections }, bench, { round, options, context: { signal } }) {
+    const api = apiOf(bench, { link, variant })
     const seconds = round === 0 ? options.warmup : options.duration
-    return saturate(bench, apiOf(bench, variant), { seconds, signal })
+    return saturate(bench, api, { connections: Number(connections), seconds, signal })
   },
 
-  sections: (rows, result) => [
-    throughput(rows, result),
-    {
-      title: 'The variants',
-      tables: [
-        {
-          caption: 'How the commands of a request reach Redis',
-          head: ['variant', 'how'],
-          rows: Object.entries(descriptions).filter(([variant]) => rows.find({ variant })),
-          texts: [0, 1],
-        },
-      ],
-      isDetail: true,
-    },
-  ],
+  sections: sectionsOf,
   claims: claimsOf,
 }
-
-/** The variants of the first table. */
-const main = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
-
-function throughput(rows: Rows, { options }: Result): Section {
-  const shown = rows.filter((row) => main.includes(row.subject))
-  const isPart = shown.all.length > 0 && shown.all.length < rows.all.length
-  return {
-    title: 'Throughput',
-    paragraphs: [
-      `Each of ${counted(Number(options.connections), 'connection')} sends its next request when the last one is answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. The upper limits are noop, the API without Redis, and bare, a Fastify route.`,
-      'CPU time per request and the ratios carry over to other machines better than the rates: generator, API and Redis share the cores of this one.',
-    ],
-    tables: [
-      ...(isPart ? [perRequest(shown, 'The main variants')] : []),
-      perRequest(rows, 'All variants'),
-    ],
-  }
-}
-
-const perRequest = (rows: Rows, which: string): Table =>
-  tableOf(rows, {
-    caption: `${which}, per request that reached the API`,
-    columns: [
-      range(RATE, rows),
-      ratio(RATE, `× ${rows.all[0]?.baseline(rows)?.subject}`),
-      'p50',
-      'p99',
-      'connections',
-      'commands',
-      'roundTrips',
-      'apiCpuMicros',
-      'redisCpuMicros',
-      errors,
-    ],
-  })

@@ -110,6 +110,7 @@ Examples:
         0,
       )
     addWorkload(command, { variants: ['naive', 'pipeline', 'batch'], warmup: 1 })
+    command.option('--connections <n>', 'concurrent HTTP connections', wholeNumber(1, 10_000), 64)
     addTarget(command)
   },
   complete: withWorkload,
@@ -158,7 +159,7 @@ Examples:
     warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
 
   async measure({ at, variant }, bench, { round, options, context: { signal }, note }) {
-    const api = apiOf(bench, variant)
+    const api = apiOf(bench, { variant })
     const { limit } = options
     if (limit !== undefined && round > 0) {
       return await searchRate(bench, api, { limit, duration: options.duration, signal, note })

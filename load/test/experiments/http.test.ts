@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import type { Sample } from '../../src/experiment/result.ts'
+import type { Case } from '../../src/experiment/shape.ts'
+import { http } from '../../src/experiments/http/http.ts'
+import { partOf } from '../../src/reporting/part.ts'
+import { httpSamples, resultOf } from '../support/result.ts'
+
+/** Samples of two rounds under these conditions. @param factor of batch, compared with naive. */
+const samplesAt = (conditions: Case, factor: number, more: Partial<Sample> = {}) =>
+  httpSamples({ naive: [100, 200], batch: [100 * factor, 200 * factor] }, (variant) => ({
+    ...more,
+    case: { ...conditions, variant },
+  }))
+
+function reportOf(samples: readonly Sample[]) {
+  const { sections, claims } = partOf({ experiment: http, result: resultOf(http, samples) })
+  const [throughput] = sections
+  return { tables: throughput?.tables ?? [], claims }
+}
+
+const oneCaller = samplesAt({ link: 'loopback', connections: 1 }, 2)
+const manyCallers = samplesAt({ link: 'loopback', connections: 64 }, 11)
+
+test('one table has the ratios under all conditions, each to the baseline under the same', () => {
+  const cpu = { values: { apiCpuMicros: 999, redisCpuMicros: 999 } }
+  const { tables, claims } = reportOf([
+    ...oneCaller,
+    ...manyCallers,
+    ...samplesAt({ link: '1ms@1Gb/s', connections: 1 }, 5, cpu),
+    ...samplesAt({ link: '1ms@1Gb/s', connections: 64 }, 9, { ...cpu, doubts: ['generator'] }),
+  ])
+  expect(tables[0]).toEqual({
+    caption: 'Requests/s compared with naive; CPU time with 64 callers',
+    head: [
+      'variant',
+      '× naive with one caller (range)',
+      '× naive with 64 callers (range)',
+      '× naive with one caller at 1 ms (range)',
+      '× naive with 64 callers at 1 ms (range)',
+      'API CPU µs /request',
+      'Redis CPU µs /request',
+    ],
+    rows: [
+      ['naive', '1', '1', '1', '1 *', '390', '282'],
+      ['batch', '2.00', '11.0', '5.00', '- *', '61.2', '18.3'],
+    ],
+    texts: [0],
+  })
+  expect(tables.slice(1).map(({ caption, rows }) => [caption, rows[1]?.[2]])).toEqual([
+    ['All variants, one caller, per request that reached the API', '2.00'],
+    ['All variants, 64 callers, per request that reached the API', '11.0'],
+    ['All variants, one caller at 1 ms, per request that reached the API', '5.00'],
+    ['All variants, 64 callers at 1 ms, per request that reached the API', '-'],
+  ])
+  expect(claims[0]).toMatch(/^With 64 callers, batch answers 11\.0 times .* as naive/)
+})
+
+test('one connection count over one link needs no such table', () => {
+  for (const samples of [manyCallers, httpSamples({ naive: [100, 200], batch: [1_100, 2_200] })]) {
+    const { tables, claims } = reportOf(samples)
+    expect(tables.map(({ caption, head }) => [caption, head[0]])).toEqual([
+      ['All variants, per request that reached the API', 'variant'],
+    ])
+    expect(claims[0]).toMatch(/^batch answers 11\.0 times/)
+  }
+})
+
+test('measures each variant over each link with each number of connections', () => {
+  const api = (link: string, variant: 'naive' | 'batch') => ({ link, variant, url: '' })
+  const apis = [
+    api('loopback', 'naive'),
+    api('loopback', 'batch'),
+    api('1ms@1Gb/s', 'naive'),
+    api('1ms@1Gb/s', 'batch'),
+  ]
+  const cases = http.cases({ apis } as never, { connections: [1, 64] } as never)
+  expect(cases).toHaveLength(8)
+  expect(cases.slice(0, 3)).toEqual([
+    { link: 'loopback', connections: 1, variant: 'naive' },
+    { link: 'loopback', connections: 1, variant: 'batch' },
+    { link: 'loopback', connections: 64, variant: 'naive' },
+  ])
+})
