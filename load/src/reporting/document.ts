@@ -10,9 +10,13 @@ import type { Table } from '../experiment/section.ts'
 import { readResult, readResults } from './files.ts'
 import { code, overviewOf, plain, tableMarkdown } from './markdown.ts'
 import { ioThreadsText, type Part, partOf } from './part.ts'
+import { patternChart } from './pattern-chart.ts'
 
 /** The folder of the published results. */
 export const published = join(repository, 'load/results')
+
+/** The chart in examples/pattern/README.md. */
+export const chartPath = join(repository, 'docs/images/pattern.svg')
 
 // A mark in a document, with the table or list below it. A mark can select rows (by their first cell) and columns
 // (by the beginning of their head) of a table: `table 1: naive, batch; p50 ms, errors`.
@@ -22,15 +26,18 @@ const marks =
 /** `npm run load -- document [FILE...]`: updates the figures in documents from load/results. */
 export function documentCommand(): Command {
   return new Command('document')
-    .description('update the figures in documents and load/results/README.md from load/results')
+    .description(
+      'update the figures in documents, load/results/README.md and a chart from load/results',
+    )
     .argument(
       '[file...]',
       'documents with marks such as <!-- http.json, table 1 --> (default: README.md and docs/*.md)',
     )
     .action(async (files: string[]) => {
       for (const file of files.length > 0 ? files : await markedDocuments()) await fill(file)
-      if (files.length === 0)
-        await writeFile(join(published, 'README.md'), await publishedOverview())
+      if (files.length > 0) return
+      await writeFile(join(published, 'README.md'), await publishedOverview())
+      await writeFile(chartPath, await patternChart(published))
     })
 }
 

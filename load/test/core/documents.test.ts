@@ -4,12 +4,14 @@ import { repository } from '@onetrip/stack/places.ts'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import {
+  chartPath,
   markedDocuments,
   marksIn,
   published,
   publishedOverview,
   withFigures,
 } from '../../src/reporting/document.ts'
+import { patternChart } from '../../src/reporting/pattern-chart.ts'
 import { runLoad } from '../support/run.ts'
 
 const documents = await Promise.all(
@@ -34,6 +36,11 @@ test('load/results/README.md has all results, in at most 300 lines', async () =>
   const text = await readFile(join(published, 'README.md'), 'utf8')
   expect(text).toBe(await publishedOverview())
   expect(text.split('\n').length).toBeLessThanOrEqual(300)
+})
+
+test('the chart of examples/pattern has the figures of load/results', async () => {
+  // To update it: npm run load -- document
+  expect(await readFile(chartPath, 'utf8')).toBe(await patternChart(published))
 })
 
 /** A folder with a small result over HTTP, `a.json`. */
