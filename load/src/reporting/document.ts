@@ -105,12 +105,15 @@ function content(part: Part, name: string, what: string): string {
   return tableMarkdown(selection === undefined ? table : selected(table, selection, name))
 }
 
+/** Marks that follow the name of a row: `batch * †`. */
+const MARKS = /( [^\w\s]+)+$/
+
 function selected(table: Table, selection: string, name: string): Table {
   const [rowNames = [], columnNames = []] = selection.split('; ').map((names) => names.split(', '))
   const isWhole = rowNames.join() === 'all rows'
   const named = isWhole ? [] : rowNames
   const rows = named.map((wanted) => {
-    const row = table.rows.find(([first]) => first === wanted)
+    const row = table.rows.find(([first = '']) => first.replace(MARKS, '') === wanted)
     if (!row) throw new Problem(`The table of ${name} has no row ${wanted}.`)
     return row
   })

@@ -3,6 +3,7 @@ import { join, relative } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
+import type { Sample } from '../../src/experiment/result.ts'
 import {
   chartPath,
   markedDocuments,
@@ -44,11 +45,11 @@ test('the chart of examples/pattern has the figures of load/results', async () =
 })
 
 /** A folder with a small result over HTTP, `a.json`. */
-async function folderOfResults(): Promise<string> {
+async function folderOfResults(more: Partial<Sample> = {}): Promise<string> {
   const folder = await temporaryFolder()
   const result = JSON.parse(await readFile(join(published, 'http.json'), 'utf8'))
   const [first] = result.samples
-  const samples = [{ ...first, values: { ...first.values, requestsPerSecond: 7 } }]
+  const samples = [{ ...first, ...more, values: { ...first.values, requestsPerSecond: 7 } }]
   await writeFile(join(folder, 'a.json'), JSON.stringify({ ...result, samples }))
   return folder
 }
@@ -73,6 +74,12 @@ test('replaces tables and lists below marks, and keeps all other text', async ()
     ].join('\n'),
   )
   expect(await withFigures(filled, folder)).toBe(filled)
+})
+
+test('selects rows and columns by name, and keeps the marks of a row', async () => {
+  const folder = await folderOfResults({ doubts: ['generator'] })
+  const filled = await withFigures('<!-- a.json, table 1: naive; × naive, errors -->\n', folder)
+  expect(filled).toMatch(/^\| naive \\?\* +\| +1 \| +0 +\|$/m)
 })
 
 test.for([
