@@ -45,5 +45,5 @@ export async function startExample(file: string, socket: string, ...args: string
     return { status: response.status, body: (await response.json()) as unknown }
   }
   const stop = async () => expect(await program.stop()).toEqual({ code: 0, signal: null })
-  return { lines, cookies, send, stop }
+  return { lines, port, cookies, send, stop }
 }

@@ -26,13 +26,14 @@ export function originsOf(origins: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Whether a page of another origin made a browser send this state-changing request. GET and HEAD are always
- * allowed: the page cannot read their responses.
+ * Whether a page of another origin made a browser send this state-changing request, or one that opens a WebSocket. Other
+ * GET and HEAD requests are allowed: the page cannot read their responses.
  *
  * The order of the checks is that of https://words.filippo.io/csrf/ (Go's CrossOriginProtection).
  */
 export function isCrossSite({ method, headers }: WebRequest, trusted: ReadonlySet<string>) {
-  if (method === 'GET' || method === 'HEAD') return false
+  const isRead = method === 'GET' || method === 'HEAD'
+  if (isRead && headers.upgrade === undefined) return false
   const { origin } = headers
   if (origin !== undefined && trusted.has(origin)) return false
   const site = headers['sec-fetch-site']

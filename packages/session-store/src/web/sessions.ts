@@ -31,6 +31,8 @@ export interface RequestSession {
   check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>>
   /** The store's `touch`. One round trip. */
   touch(unlessWithinSeconds?: number): Promise<Session>
+  /** The store's `watchSession`, for a request that opens a WebSocket. One round trip. */
+  watch(onEnd: () => unknown): Promise<() => void>
   /** The store's `recordView`. One round trip, shared with concurrent requests. */
   recordView<Asked extends ViewOptions>(
     item: string,
@@ -126,6 +128,10 @@ export class WebSession implements RequestSession {
 
   async touch(unlessWithinSeconds?: number): Promise<Session> {
     return await this.#web.store.touch(this.token, unlessWithinSeconds)
+  }
+
+  async watch(onEnd: () => unknown): Promise<() => void> {
+    return await this.#web.store.watchSession(this.token, onEnd)
   }
 
   async recordView<Asked extends ViewOptions>(
