@@ -62,7 +62,7 @@ or any other link, such as 5ms@100Mb/s. A relay simulates distant links (npm run
 is adjusted so that a PING takes the round trip time of the link.
 
 With --concurrency, each call in flight has its own session, and items are viewed by Zipf's law. After each run,
-the number of calls is compared with the views that Redis counted. With several --pool-sizes or --io-threads, each
+the number of views is compared with those that Redis counted. With several --pool-sizes or --io-threads, each
 strategy is compared with its own first setting.
 
 Examples:
@@ -75,7 +75,7 @@ Examples:
   configure(command) {
     const operation = new Option(
       '--operation <name>',
-      'updateToken (as in the source articles), recordView, or the view of examples/pattern',
+      'updateToken (as in the source articles), recordView, checkToken, or the view of examples/pattern',
     )
     const all = linkNames.join(',')
     const threads = "Redis's threads, including the main thread"
