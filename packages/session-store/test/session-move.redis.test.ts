@@ -79,6 +79,25 @@ describe.each(['source', 'target'] as const)(
       }
     })
 
+    test('is not reported as ended until it ends', async () => {
+      const { bridge, token, other } = await halfMoved()
+      const ended: string[] = []
+      const held = [token, other, (await bridge.login('ada')).token].map(idOf)
+      let isBack = 0
+      await bridge.onSessionEnded({
+        ended: (id) => void ended.push(id),
+        held: () => held,
+        regained: () => void isBack++,
+      })
+      for (const admin of world.admins) await admin.client('KILL', 'TYPE', 'PUBSUB')
+      await expect.poll(() => isBack).toBe(2)
+      await bridge.logout(other)
+      await expect.poll(() => ended).toContain(idOf(other))
+      await bridge.logout(token)
+      await expect.poll(() => ended).toContain(idOf(token))
+      expect(new Set(ended)).toEqual(new Set([idOf(other), idOf(token)]))
+    })
+
     test.each<[string, (bridge: SessionStore, token: string, other: string) => Promise<unknown>]>([
       ['logout', (bridge, token) => bridge.logout(token)],
       ['revokeSession', (bridge, token, other) => bridge.revokeSession(other, idOf(token))],

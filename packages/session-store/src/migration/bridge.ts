@@ -174,7 +174,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     checkFunctions('the listener', listener, ['ended'])
     /** A session that is gone from one side may be on the other, or on its way there. */
     const ended = async (id: string) => {
-      if (!targetIsHome) await mover.complete(id)
+      await mover.complete(id)
       const states = [from, to].map(({ store, keys }) => store.run(statesOf(keys, [id])))
       if ((await Promise.all(states)).every(([state]) => state === undefined)) listener.ended(id)
     }
