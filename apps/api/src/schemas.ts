@@ -162,6 +162,10 @@ export const UserSessions = Exactly(
 
 export const SessionParams = Type.Object({ id: SessionId })
 
+export const EndSessionsQuery = Exactly({
+  others: Type.Optional(Type.Boolean({ description: 'Keep the session of this request' })),
+})
+
 export const Ended = Exactly(
   { ended: Type.Integer() },
   { description: 'Number of sessions that were ended', examples: [{ ended: 2 }] },

@@ -98,7 +98,12 @@ const requests: Record<string, (testbed: Testbed) => Promise<InjectOptions>> = {
   },
   'POST /login login limits are off': async () => logsIn,
   'POST /login login limits are on: attempts are counted first': async () => logsIn,
-  'POST /login also, the cookie of an old session': async ({ token }) => ({
+  'POST /login also, the cookie of an old session of the user': async ({ token }) => ({
+    ...logsIn,
+    payload: { user: 'ada' },
+    headers: { cookie: `__Host-onetrip=${token}` },
+  }),
+  'POST /login also, the cookie of another user': async ({ token }) => ({
     ...logsIn,
     headers: { cookie: `__Host-onetrip=${token}` },
   }),
@@ -116,6 +121,10 @@ const requests: Record<string, (testbed: Testbed) => Promise<InjectOptions>> = {
   'DELETE /me/sessions up to 100 sessions': async (testbed) => {
     await login(testbed.app)
     return await asUser('DELETE', '/me/sessions')(testbed)
+  },
+  'DELETE /me/sessions only the others, up to 100': async (testbed) => {
+    await login(testbed.app)
+    return await asUser('DELETE', '/me/sessions?others=true')(testbed)
   },
 }
 

@@ -62,8 +62,12 @@ test('ending the own session, or all sessions, clears the cookie', async () => {
   const own = await end(`/${first.slice(0, 32)}`, first)
   expect([own.statusCode, own.cookies]).toMatchObject([204, forgotten])
   await login(app)
+  const others = await end('?others=true', second)
+  expect([others.json(), others.cookies]).toEqual([{ ended: 1 }, []])
+  await login(app)
   const all = await end('', second)
   expect([all.json(), all.cookies]).toMatchObject([{ ended: 2 }, forgotten])
+  expect((await end('?others=perhaps', second)).statusCode).toBe(400)
 })
 
 test('a logout is idempotent: without a session it answers 204, too', async () => {

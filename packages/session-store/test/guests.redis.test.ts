@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { SessionStore } from '../src/core/index.ts'
 import type { Operation } from '../src/core/operation.ts'
-import {
-  type GuestRecords,
-  guestRecords,
-  loginFromGuest,
-  loginWith,
-} from '../src/core/sessions/guests.ts'
+import { loginFrom, loginWith, type OldRecords, oldRecords } from '../src/core/sessions/guests.ts'
 import { gone, idOf } from './fixture.ts'
 import { Clock, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
 import { issueToken } from './update-token.ts'
@@ -14,8 +9,11 @@ import { issueToken } from './update-token.ts'
 const server = retentionServer()
 const clock = new Clock()
 
-async function guestOf(store: SessionStore): Promise<string> {
-  const { token } = await store.loginGuest()
+const guestOf = async (store: SessionStore) => await inUse(store, (await store.loginGuest()).token)
+const sessionOfAda = async (store: SessionStore) =>
+  await inUse(store, (await store.login('ada', { label: 'Firefox' })).token)
+
+async function inUse(store: SessionStore, token: string): Promise<string> {
   await store.recordView(token, 'book')
   await store.recordView(token, 'pen')
   await store.patch(token, { cart: ['book'] })
@@ -96,13 +94,41 @@ describe.each(layouts)('%s', (_, keys) => {
     }
     const token = issueToken(store)
     const parts = { runner, keys, now: () => clock.ms, idleSeconds: 100 }
-    const input = { guest: idOf(guest), id: idOf(token), user: 'ada' }
-    return { token, done: loginFromGuest(parts, input) }
+    const input = { id: idOf(token), user: 'ada', label: 'Chrome' }
+    return { token, done: loginFrom(parts, idOf(guest), input) }
   }
 
-  test.each([0, 1, 2])('writes of a guest before round trip %i are not lost', async (at) => {
+  test('a user who logs in again keeps views and data, in a new session with its own label', async () => {
+    const store = await server.storeForThisTest(clock, { keys, maxSessionsPerUser: 2 })
+    const [{ token: other }, old] = [await store.login('ada'), await sessionOfAda(store)]
+    clock.pass(10)
+    const viewed = await store.viewedItems(old)
+    const { token } = await store.login('ada', { from: old, label: 'Chrome' })
+    expect(await store.data(token)).toEqual({ fields: { cart: ['book'] }, version: 1 })
+    expect(await store.viewedItems(token)).toEqual(viewed)
+    await expect(store.checkToken(old)).rejects.toMatchObject(gone)
+    // The old session does not count towards the maximum.
+    expect((await store.userSessions(token)).sessions).toMatchObject([
+      { id: idOf(token), loggedInAt: clock.ms, label: 'Chrome' },
+      { id: idOf(other) },
+    ])
+    await expect.poll(() => server.redis.zcard(keys.sessions('ada'))).toBe(2)
+    const { token: third } = await store.login('ada', { from: token })
+    expect((await store.userSessions(third)).sessions[0]).not.toHaveProperty('label')
+    expect(await store.logoutEverywhere(third)).toBe(2)
+    await expect.poll(left).toEqual([])
+  })
+
+  test.each([
+    [0, 'a guest', guestOf],
+    [1, 'a guest', guestOf],
+    [2, 'a guest', guestOf],
+    [0, 'the user', sessionOfAda],
+    [1, 'the user', sessionOfAda],
+    [2, 'the user', sessionOfAda],
+  ])('before round trip %i, writes of a session of %s are not lost', async (at, _, start) => {
     const store = await server.storeForThisTest(clock, { keys })
-    const guest = await guestOf(store)
+    const guest = await start(store)
     const { token, done } = loginWhile(store, guest, async (operation) => {
       if (operation !== at) return
       clock.pass(1)
@@ -113,6 +139,7 @@ describe.each(layouts)('%s', (_, keys) => {
     expect((await store.data(token)).fields).toEqual({ theme: 'dark' })
     const items = (await store.viewedItems(token)).map(({ item }) => item)
     expect(items.toSorted()).toEqual(['book', 'cup', 'pen'])
+    expect((await store.userSessions(token)).sessions).toMatchObject([{ label: 'Chrome' }])
     await expect(store.checkToken(guest)).rejects.toMatchObject(gone)
     expect(await left()).not.toContain(keys.viewed(idOf(guest)))
     expect(await left()).not.toContain(keys.data(idOf(guest)))
@@ -155,9 +182,10 @@ describe.each(layouts)('%s', (_, keys) => {
     const store = await server.storeForThisTest(clock, { keys })
     const guest = await guestOf(store)
     const before = await left()
-    const records = (await server.run(guestRecords(keys, idOf(guest), 0))) as GuestRecords
-    const id = idOf(issueToken(store))
-    const login = loginWith(keys, { id, user: 'ada' }, records, clock.ms)
+    const [id, user] = [idOf(issueToken(store)), 'ada']
+    const from = oldRecords(keys, { id: idOf(guest), user }, 0)
+    const records = (await server.run(from)) as OldRecords
+    const login = loginWith(keys, { id, user, label: 'Firefox' }, records, clock.ms)
     // The last two create the session and count the entries of the list.
     for (let sent = 1; sent <= login.commands.length - 2; sent++) {
       const commands = login.commands.slice(0, sent)

@@ -50,6 +50,7 @@ describe('functions of the store', () => {
     ['login options', 'object list undefined', (value) => store.login('ada', value)],
     ['remember', 'boolean undefined', (value) => store.login('ada', { remember: value })],
     ['from', 'string undefined', (value) => store.login('ada', { from: value })],
+    ['label', 'string undefined', (value) => store.login('ada', { label: value })],
     ['recordView item', 'string', (value) => store.recordView(token, value)],
     [
       'idempotencyKey',
@@ -94,6 +95,13 @@ describe('functions of the store', () => {
 
   test.each<[string, () => Promise<unknown>[]]>([
     ['user', () => ['', long, 'a\nb', '\u202ereversed', '\ud800'].map((user) => store.login(user))],
+    [
+      'label',
+      () =>
+        ['x'.repeat(201), `${'é'.repeat(100)}x`, 'a\tb', 'a\x85', '\u202ereversed', '\ud800'].map(
+          (label) => store.login('ada', { label }),
+        ),
+    ],
     ['item', () => ['', long, 'a\0'].map((item) => store.recordView(token, item))],
     [
       'idempotencyKey',
@@ -137,6 +145,7 @@ describe('functions of the store', () => {
     'userSessions',
     'revokeSession',
     'logoutEverywhere',
+    'endOtherSessions',
   ] as const
 
   test.each(functions)('%s: anything but a valid token is an invalid token', async (name) => {

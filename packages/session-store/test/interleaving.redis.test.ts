@@ -197,7 +197,7 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
   const id = String(action.session)
   if (kind === 'login') {
     const id = `new ${now}`
-    yield login(keys, { id, user: userOf(id) }, 1000 * now)
+    yield login(keys, { id, user: userOf(id), label: 'Firefox' }, 1000 * now)
   } else if (kind === 'view') {
     if (yield recordView(keys, { id, item }, 1000 * now))
       counts.set(item, (counts.get(item) ?? 0) + 1)

@@ -63,7 +63,7 @@ describe.each(['source', 'target'] as const)(
     async function halfMoved() {
       const sides = await world.sides()
       const bridge = await world.bridge(home)
-      const { token } = await sides.from.store.login('ada')
+      const { token } = await sides.from.store.login('ada', { label: 'Firefox' })
       const { token: other } = await sides.from.store.login('ada')
       await sides.from.store.recordView(token, 'tea')
       await sides.from.store.run(takeSessions(from, [[idOf(token), 'ada']]))
@@ -76,6 +76,8 @@ describe.each(['source', 'target'] as const)(
       const ids = [token, other].map(idOf).sort()
       for (const found of [await bridge.userSessions(other), await bridge.exportUser('ada')]) {
         expect(found.sessions.map(({ id }) => id).sort()).toEqual(ids)
+        const moved = found.sessions.find(({ id }) => id === idOf(token))
+        expect(moved?.label).toBe('Firefox')
       }
     })
 
@@ -102,6 +104,10 @@ describe.each(['source', 'target'] as const)(
       ['logout', (bridge, token) => bridge.logout(token)],
       ['revokeSession', (bridge, token, other) => bridge.revokeSession(other, idOf(token))],
       ['logoutEverywhere', (bridge, _, other) => bridge.logoutEverywhere(other)],
+      [
+        'endOtherSessions',
+        async (bridge, _, other) => (await bridge.endOtherSessions(other)) === 1,
+      ],
       ['endUserSessions', (bridge) => bridge.endUserSessions('ada')],
       ['eraseUser', (bridge) => bridge.eraseUser('ada')],
     ])('ends for good by %s', async (_, end) => {

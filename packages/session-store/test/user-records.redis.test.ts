@@ -10,7 +10,7 @@ describe.each(layouts)('%s', (_, keys) => {
   test('exports and erases all sessions of a user, and of no other user', async () => {
     const store = await server.storeForThisTest(clock, { keys })
     const at = clock.ms
-    const { token } = await store.login('ada')
+    const { token } = await store.login('ada', { label: 'Firefox' })
     const bare = issueToken(store)
     await runUpdateToken(store, bare, 'ada', 'pen')
     clock.pass(1.5)
@@ -31,6 +31,7 @@ describe.each(layouts)('%s', (_, keys) => {
         {
           id: idOf(token),
           loggedInAt: at,
+          label: 'Firefox',
           lastSeenAt: at + 1500,
           viewed: [{ item: 'book', viewedAt: at + 1500 }],
           data: { cart: ['book'], note: null },
@@ -49,7 +50,8 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await store.eraseUser('ada')).toBe(2)
     expect(await store.exportUser('ada')).toEqual({ user: 'ada', sessions: [] })
     const dump = JSON.stringify(await server.dump())
-    for (const trace of ['ada', idOf(token), idOf(bare)]) expect(dump).not.toContain(trace)
+    for (const trace of ['ada', 'Firefox', idOf(token), idOf(bare)])
+      expect(dump).not.toContain(trace)
     expect(await store.checkToken(eve, { data: true })).toMatchObject({ user: 'eve' })
     expect((await store.data(guest)).fields).toEqual({ cart: ['secret'] })
     expect(await store.eraseUser('ada')).toBe(0)

@@ -63,6 +63,39 @@ describe.each([
     expect(await server.redis.zrange(entry, '0', '-1')).toContain('just-logging-in')
   })
 
+  test('a label is listed, is no data, and does not count towards the limit of fields', async () => {
+    const label = 'é'.repeat(100) // 200 bytes
+    const { token } = await store.login('ada', { label })
+    await store.login('ada', { label: '' })
+    const labels = async () => (await store.userSessions(token)).sessions.map(({ label }) => label)
+    expect((await labels()).toSorted()).toEqual([label, undefined])
+    expect(await store.data(token)).toEqual({ fields: {}, version: 0 })
+    const fields = Object.fromEntries(
+      Array.from({ length: 64 }, (_, index) => [`f${index}`, index]),
+    )
+    await store.patch(token, { f0: 0 }, { ifVersion: 0 })
+    expect(await store.patch(token, fields)).toEqual({ version: 2 })
+    await expect(store.patch(token, { more: 1 })).rejects.toThrow('more than 64 fields')
+    expect(await store.data(token)).toEqual({ fields, version: 2 })
+    expect(await labels()).toContain(label)
+    expect(await store.logoutEverywhere(token)).toBe(2)
+    expect(await server.redis.exists(keys.data(idOf(token)))).toBe(0)
+  })
+
+  test('ends all other sessions of the user, and keeps this one', async () => {
+    const [first, own, last] = [await login('ada'), await login('ada'), await login('ada')]
+    const other = await login('bob')
+    expect(await store.endOtherSessions(own)).toBe(2)
+    for (const token of [first, last]) {
+      await expect(store.endOtherSessions(token)).rejects.toMatchObject(gone)
+    }
+    expect((await store.userSessions(own)).sessions).toMatchObject([{ id: idOf(own) }])
+    expect(await store.checkToken(other)).toMatchObject({ user: 'bob' })
+    const { token: guest } = await store.loginGuest()
+    expect(await store.endOtherSessions(guest)).toBe(0)
+    expect(await store.endOtherSessions(own)).toBe(0)
+  })
+
   test('every call rejects an idle session, and a touch prevents that', async () => {
     const [idle, kept] = [await login('ada'), await login('ada')]
     now += 60_000

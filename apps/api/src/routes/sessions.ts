@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import { ApiError } from '../errors.ts'
 import {
   Ended,
+  EndSessionsQuery,
   limitQuery,
   Me,
   NoContent,
@@ -77,13 +78,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         operationId: 'logoutEverywhere',
-        summary: "End all of the user's sessions, including this one",
+        summary: "End all of the user's sessions, with `others=true` all but this one",
         tags,
+        querystring: EndSessionsQuery,
         response: { 200: Ended },
       },
     },
     async (request, reply) => {
-      const ended = await store.logoutEverywhere(request.session.token)
+      const { token } = request.session
+      if (request.query.others) return { ended: await store.endOtherSessions(token) }
+      const ended = await store.logoutEverywhere(token)
       reply.clearSessionCookie()
       return { ended }
     },

@@ -35,6 +35,18 @@ export function checkString(field: string, value: string): void {
   if (typeof value !== 'string') throw wrongType(`${field} must be a string`)
 }
 
+/** The longest label of a login, in bytes (UTF-8). */
+const MAX_LABEL_BYTES = 200
+
+/** @throws StoreError as `checkName`, unless the value is a valid label, or empty: no label. */
+export function checkLabel(value: string): void {
+  checkString('label', value)
+  if (value === '') return
+  if (Buffer.byteLength(value) > MAX_LABEL_BYTES || !namePattern.test(value)) {
+    throw invalid(`label must have at most ${MAX_LABEL_BYTES} bytes and no control characters`)
+  }
+}
+
 /** The longest idempotency key, in characters. */
 const MAX_KEY_LENGTH = 255
 

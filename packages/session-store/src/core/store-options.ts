@@ -63,10 +63,18 @@ export interface LoginOptions {
   /** Use the longer `tokens.rememberedLifetimeSeconds`, which must be set. Default false. */
   remember?: boolean | undefined
   /**
-   * The token of a guest session (`loginGuest`), whose data and views the new session takes over. Ignored if
-   * the token is invalid or expired, or if the session has ended, is idle or belongs to a user.
+   * The token of a guest session (`loginGuest`) or of another session of this user, as when a user confirms the
+   * password. The new session takes over its data and views, and it ends. Ignored if the token is invalid or expired, or
+   * if the session has ended, is idle or belongs to another user.
    */
   from?: string | undefined
+  /**
+   * What the user needs to recognize this session in the list (`userSessions`), such as the browser. At most 200 bytes
+   * (UTF-8), no control characters. It is personal data, and is stored with the session: `exportUser` returns it, and
+   * the end of the session removes it. Give labels only when all processes know them: older ones read a label as session
+   * data that is not JSON. Default: none.
+   */
+  label?: string | undefined
 }
 
 export interface ViewOptions extends DataOption {

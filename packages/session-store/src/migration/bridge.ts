@@ -149,11 +149,15 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     yield await end('to')
   }
 
-  /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
-  async function* endEverywhere(token: string): AsyncGenerator<number> {
+  async function* endOthers(token: string): AsyncGenerator<number> {
     const user = await userOf(token)
     const own = idOf(token)
     if (user !== null) yield* inTurn((side) => totalEnded(lists[side].endAll(user, own)))
+  }
+
+  /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
+  async function* endEverywhere(token: string): AsyncGenerator<number> {
+    yield* endOthers(token)
     if (await logout(token)) yield 1
   }
 
@@ -279,6 +283,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     }),
 
     logoutEverywhere: (token) => totalEnded(endEverywhere(token)),
+    endOtherSessions: (token) => totalEnded(endOthers(token)),
 
     async exportUser(user, options) {
       const left = await from.store.exportUser(user, options)

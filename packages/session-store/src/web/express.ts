@@ -21,8 +21,8 @@ export type { LoggedIn, RequestSession } from './sessions.ts'
 export interface ExpressSession extends RequestSession {
   /**
    * Starts a session for an authenticated user and sets the cookie to its new token. If the request has a
-   * guest session, by cookie or bearer token, the new session takes over its views and data. Ends the
-   * session of the request's cookie, but not a user's session of a bearer token.
+   * session of a guest or of the same user, by cookie or bearer token, the new session takes over its views and data,
+   * and it ends. Ends the session of the request's cookie also if it is another user's.
    *
    * @throws StoreError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
    *   errors of the store's `login`.

@@ -153,7 +153,7 @@ export class WebSession implements RequestSession {
     return await this.#web.store.patch(this.token, fields, options)
   }
 
-  /** Starts a session with a new token; a guest session of the request passes its data on. Ends the cookie's. */
+  /** Starts a session with a new token, which may take over that of the request. Ends the cookie's. */
   async login(
     user: string,
     options: LoginOptions | undefined,
@@ -164,9 +164,9 @@ export class WebSession implements RequestSession {
     // Login CSRF: a page of another origin could log its visitors in to the attacker's session.
     this.refuseCrossSite()
     const cookies = this.#cookies()
-    // Of two guest sessions, an attacker may have set one.
-    const guest = cookies.length === 1 ? cookies[0] : undefined
-    const from = options?.from ?? this.#token ?? this.#bearer() ?? guest
+    // Of two cookies, an attacker may have set one.
+    const only = cookies.length === 1 ? cookies[0] : undefined
+    const from = options?.from ?? this.#token ?? this.#bearer() ?? only
     // Always a new token, never the one that the client sent: no session fixation.
     const session = await this.#web.store.login(user, { ...options, from })
     return { ...(await this.#begin(session, cookies, response)), user }

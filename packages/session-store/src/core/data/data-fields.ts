@@ -52,6 +52,9 @@ export function dataRules(limits: DataLimits = {}): { tokens: DataRules; externa
 /** Begins a stored name that is the JSON text of the field's name. `checkName` allows no such name. */
 const ESCAPE = '\u0000'
 
+/** The hash field that holds the label of the login, as it is. `storedName` never returns it. */
+export const LABEL = ESCAPE
+
 /**
  * The name of a field in Redis, where the empty name is the version. Names that Redis or UTF-8 would change are
  * escaped: the empty one, and those with a lone surrogate.

@@ -11,7 +11,13 @@ import {
 } from '../operation.ts'
 import { GUEST } from '../sessions/session-operations.ts'
 import { batches } from '../sessions/walk.ts'
-import { type EncodedFields, type EncodedSwap, fieldName, quotedName } from './data-fields.ts'
+import {
+  type EncodedFields,
+  type EncodedSwap,
+  fieldName,
+  LABEL,
+  quotedName,
+} from './data-fields.ts'
 
 /** The data of a session. */
 export interface SessionData {
@@ -46,6 +52,8 @@ const FIELDS_PER_COMMAND = 1_000
 export interface StoredData {
   readonly fields: readonly (readonly [name: string, json: string])[]
   readonly version: number
+  /** Of the login; not part of what the application reads as data. */
+  readonly label: string | undefined
 }
 
 /**
@@ -61,11 +69,13 @@ export const hashEntries = (reply: Reply | undefined): [field: string, value: st
 export function readStored(reply: Reply | undefined): StoredData {
   const fields: [string, string][] = []
   let version = 0
+  let label: string | undefined
   for (const [name, value] of hashEntries(reply)) {
     if (name === VERSION) version = Number(value)
+    else if (name === LABEL) label = value
     else fields.push([name, value])
   }
-  return { fields, version }
+  return { fields, version, label }
 }
 
 /** Decodes the fields. `unreadable`: the text of fields that are not JSON, because another program wrote them. */
@@ -103,7 +113,7 @@ function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
   )
 }
 
-/** Commands that store the data unchanged. Keys: data. */
+/** Commands that store the data unchanged, without the label. Keys: data. */
 export const copyCommands = (key: string, { fields, version }: StoredData): Command[] =>
   [...batches([...fields, [VERSION, version]], FIELDS_PER_COMMAND)].map((some) => [
     'HSET',
@@ -169,8 +179,10 @@ local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
 if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
 local max = tonumber(ARGV[6])
 if mode == 'patch' and redis.call('HLEN', KEYS[3]) + (#ARGV - set + 1) / 2 > max then
-  local has, count, grows = {}, -1, false -- the version is no field
-  for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do has[name], count = true, count + 1 end
+  local has, count, grows = {}, 0, false
+  for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do
+    if name ~= '${VERSION}' and name ~= '\\0' then has[name], count = true, count + 1 end -- \\0: LABEL
+  end
   for i = removed, set - 1 do
     if has[ARGV[i]] then has[ARGV[i]], count = nil, count - 1 end
   end

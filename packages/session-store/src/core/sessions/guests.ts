@@ -1,29 +1,33 @@
 import type { SessionContext } from '../context.ts'
 import { copyCommands, readStored, type StoredData, writeData } from '../data/data.ts'
+import { LABEL } from '../data/data-fields.ts'
 import { checkObject, checkString } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operation.ts'
 import type { LoginOptions } from '../store-options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
-import { GUEST, login } from './session-operations.ts'
+import { forgetSessions } from './list-operations.ts'
+import { GUEST, login, type NewLogin } from './session-operations.ts'
 import { trimViews } from './view-operations.ts'
 
-/** The records that a login takes over from a guest session. */
-export interface GuestRecords {
+/** The records that a login takes over from a session. */
+export interface OldRecords {
+  /** Whether it is a user's session, and so in the user's list. */
+  readonly isListed: boolean
   /** Items and the times of their last views, Unix seconds with fraction. */
   readonly viewed: readonly (readonly [item: string, time: number])[]
   readonly data: StoredData
 }
 
 /**
- * Reads the records of a guest session; undefined if it has ended, is idle, or is a user's. Keys: recent, viewed,
- * data, login.
+ * Reads the records of a session of a guest or of this user; undefined if it has ended, is idle, or is another user's.
+ * Keys: recent, viewed, data, login.
  */
-export function guestRecords(
+export function oldRecords(
   keys: Keys,
-  id: string,
+  { id, user }: NewLogin,
   idleBefore: number,
-): Operation<GuestRecords | undefined> {
+): Operation<OldRecords | undefined> {
   return {
     commands: [
       ['ZSCORE', keys.recent(id), id],
@@ -32,37 +36,31 @@ export function guestRecords(
       ['HGET', keys.login(id), id],
     ],
     readOnly: true,
-    read: ([lastSeen, viewed, data, user]) =>
-      user === GUEST && timeOf(lastSeen) >= idleBefore
-        ? { viewed: memberScores(viewed), data: readStored(data) }
+    read: ([lastSeen, viewed, data, owner]) =>
+      (owner === GUEST || owner === user) && timeOf(lastSeen) >= idleBefore
+        ? recordsFrom(viewed, data, owner)
         : undefined,
   }
 }
 
-/**
- * `login` with the records of a guest session. The records are written before the login. A partial failure
- * leaves records without a session, which stay until a sweep with `sweepKeys`.
- *
- * Keys: sessions of the user, recent, viewed, data, login, sessions of the user.
- */
+const recordsFrom = (viewed: Reply | undefined, data: Reply | undefined, owner: Reply) => ({
+  isListed: owner !== GUEST,
+  viewed: memberScores(viewed),
+  data: readStored(data),
+})
+
+/** `login` with the records of another session. Keys: those of `login`, and viewed. */
 export function loginWith(
   keys: Keys,
-  input: { id: string; user: string },
-  { viewed, data }: GuestRecords,
+  input: NewLogin,
+  { viewed, data }: OldRecords,
   now: number,
 ): Operation<number> {
-  const { entry, seen, user, count } = login(keys, input, now).named
-  const copies: Command[] = [...viewsOf(keys, input.id, viewed)]
-  if (data.version > 0) copies.push(...copyCommands(keys.data(input.id), data))
-  return {
-    commands: [entry, seen, ...copies, user, count],
-    mergeable: true,
-    readOnly: false,
-    read: (replies) => Number(replies.at(-1)),
-  }
+  const copies = data.version > 0 ? copyCommands(keys.data(input.id), data) : []
+  return login(keys, input, now, [...viewsOf(keys, input.id, viewed), ...copies])
 }
 
-const viewsOf = (keys: Keys, id: string, viewed: GuestRecords['viewed']): Command[] =>
+const viewsOf = (keys: Keys, id: string, viewed: OldRecords['viewed']): Command[] =>
   viewed.length === 0
     ? []
     : [
@@ -70,30 +68,31 @@ const viewsOf = (keys: Keys, id: string, viewed: GuestRecords['viewed']): Comman
         trimViews(keys, id),
       ]
 
-/** KEYS: login, recent, viewed, data. ARGV: id. Returns views and data; nil unless it is a guest session. */
+/** KEYS: login, recent, viewed, data. ARGV: id, user. Returns views, data and owner: a guest or this user; else nil. */
 const TAKE = `
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= '${GUEST}' then return false end
+local owner = redis.call('HGET', KEYS[1], ARGV[1])
+if owner ~= '${GUEST}' and owner ~= ARGV[2] then return false end
 local viewed = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
 local data = redis.call('HGETALL', KEYS[4])
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('UNLINK', KEYS[3], KEYS[4])
 redis.call('PUBLISH', KEYS[1], ARGV[1])
-return { viewed, data }`
+return { viewed, data, owner }`
 
 /**
- * Ends a guest session and returns its records at that moment; undefined if it is no longer a guest session.
- * Later writes to it are rejected or undone. Keys, all in one slot: login, recent, viewed, data.
+ * Ends a session of a guest or of this user, and returns its records at that moment; undefined if there is none. Later
+ * writes to it are rejected or undone. Keys, all in one slot: login, recent, viewed, data.
  */
-function takeGuest(keys: Keys, id: string): Operation<GuestRecords | undefined> {
+function takeOld(keys: Keys, { id, user }: NewLogin): Operation<OldRecords | undefined> {
   const own = [keys.login(id), keys.recent(id), keys.viewed(id), keys.data(id)]
   return {
-    commands: [['EVAL', TAKE, own.length, ...own, id]],
+    commands: [['EVAL', TAKE, own.length, ...own, id, user]],
     readOnly: false,
     read([reply]) {
       if (!Array.isArray(reply)) return undefined
-      const [viewed, data] = reply as readonly Reply[]
-      return { viewed: memberScores(viewed), data: readStored(data) }
+      const [viewed, data, owner] = reply as [Reply, Reply, Reply]
+      return recordsFrom(viewed, data, owner)
     },
   }
 }
@@ -104,11 +103,12 @@ function takeGuest(keys: Keys, id: string): Operation<GuestRecords | undefined> 
  */
 function rewrite(
   keys: Keys,
-  id: string,
-  { viewed, data }: GuestRecords,
+  { id, label }: NewLogin,
+  { viewed, data }: OldRecords,
   now: number,
 ): Operation<boolean> {
-  const fields = { set: data.fields, removed: [] }
+  const own = label ? [[LABEL, label] as const] : []
+  const fields = { set: [...data.fields, ...own], removed: [] }
   const write = { id, mode: 'replace', fields, maxFields: Number.MAX_SAFE_INTEGER } as const
   const last = writeData(keys, write, { now, idleBefore: 0 })
   return {
@@ -130,7 +130,7 @@ const undoRewrite = (keys: Keys, id: string): Operation<void> => ({
  *
  * @throws StoreError `ONETRIP_WRONG_TYPE` unless `from` is a string.
  */
-export function guestOf(tokens: Tokens, options: LoginOptions): string | undefined {
+export function oldIdOf(tokens: Tokens, options: LoginOptions): string | undefined {
   checkObject('options', options)
   if (options.from === undefined) return undefined
   checkString('from', options.from)
@@ -141,36 +141,43 @@ export function guestOf(tokens: Tokens, options: LoginOptions): string | undefin
   }
 }
 
-const isSame = (one: GuestRecords, other: GuestRecords): boolean =>
+const isSame = (one: OldRecords, other: OldRecords): boolean =>
   one.data.version === other.data.version &&
   JSON.stringify(one.viewed) === JSON.stringify(other.viewed)
 
 /**
- * Logs a user in with a new session that takes over the records of a guest session, and ends that one. The
- * sessions may be on different nodes, so no single command can move the records. Three round trips; two if there
- * is no such guest session; a fourth if the guest's records changed meanwhile, and a fifth if the new session
- * ended meanwhile.
+ * Logs a user in with a new session that takes over the records of an old one, of a guest or of the same user, and ends
+ * that one. The sessions may be on different nodes, so no single command can move the records. Three round trips; two if
+ * there is no such session; a fourth if its records changed meanwhile, and a fifth if the new session ended meanwhile.
  *
- * The guest session ends only after the new session has its records. A failure loses at most what was written
- * to the guest session during this call. A guest session that could not be ended stays until it is idle.
+ * The old session ends only after the new session has its records. A failure loses at most what was written to the
+ * old session during this call. An old session that could not be ended stays until it is idle.
  *
- * Returns the number of entries in the user's list.
+ * Returns the number of entries in the user's list, without that of the old session.
  */
-export async function loginFromGuest(
+export async function loginFrom(
   { runner, keys, now, idleSeconds }: SessionContext,
-  { guest, id, user }: { guest: string; id: string; user: string },
+  old: string,
+  input: NewLogin,
 ): Promise<number> {
-  const copied = await runner.run(guestRecords(keys, guest, now() - 1000 * idleSeconds))
-  if (copied === undefined) return await runner.run(login(keys, { id, user }, now()))
-  const listed = await runner.run(loginWith(keys, { id, user }, copied, now()))
+  const { user } = input
+  const from = { id: old, user }
+  const copied = await runner.run(oldRecords(keys, from, now() - 1000 * idleSeconds))
+  if (copied === undefined) return await runner.run(login(keys, input, now()))
+  let listed = await runner.run(loginWith(keys, input, copied, now()))
   try {
-    const last = await runner.run(takeGuest(keys, guest))
+    const last = await runner.run(takeOld(keys, from))
+    if (last?.isListed) {
+      listed--
+      // Reading the list would remove the entry, too.
+      runner.run(forgetSessions(keys, user, [old])).catch(() => undefined)
+    }
     if (last !== undefined && !isSame(last, copied)) {
-      const exists = await runner.run(rewrite(keys, id, last, now()))
-      if (!exists) await runner.run(undoRewrite(keys, id))
+      const exists = await runner.run(rewrite(keys, input, last, now()))
+      if (!exists) await runner.run(undoRewrite(keys, input.id))
     }
   } catch {
-    // The login has succeeded, with the guest's records from before this call.
+    // The login has succeeded, with the old session's records from before this call.
   }
   return listed
 }

@@ -1,9 +1,9 @@
 import { checkId, checkWith, type StoreContext } from '../context.ts'
 import { type DataOption, type MaybeData, withDataIf } from '../data/data.ts'
 import { idempotent } from '../errors.ts'
-import { checkBoolean, checkLimit, checkName, checkNumber, checkObject } from '../input.ts'
+import { checkBoolean, checkLabel, checkLimit, checkName, checkNumber, checkObject } from '../input.ts'
 import type { LoginOptions } from '../store-options.ts'
-import { guestOf, loginFromGuest } from './guests.ts'
+import { loginFrom, oldIdOf } from './guests.ts'
 import {
   checkToken,
   GUEST,
@@ -42,21 +42,23 @@ export function loginFunctions(context: StoreContext) {
      * trip; up to five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If
      * ending them fails, the login still succeeds, and the next login tries again.
      *
-     * With `from`, the session takes over the data and views of a guest session and ends that one: two to five
-     * round trips instead of one. If ending it fails, the login still succeeds.
+     * With `from`, the session takes over the data and views of a session of a guest or of the same user, and ends that
+     * one: two to five round trips instead of one. If ending it fails, the login still succeeds.
      */
     login: async (user: string, options: LoginOptions = {}): Promise<NewSession> => {
       checkName('user', user)
-      const guest = guestOf(tokens, options)
-      const { remember = false } = options
+      const old = oldIdOf(tokens, options)
+      const { remember = false, label = '' } = options
       checkBoolean('remember', remember)
+      checkLabel(label)
       const token = tokens.issue(remember)
       const id = tokens.verify(token)
+      const input = { id, user, label }
       const listed =
-        guest === undefined
-          ? await run(login(keys, { id, user }, now()))
-          : await loginFromGuest(context, { guest, id, user })
-      if (guest !== undefined) context.checks.forget(guest)
+        old === undefined
+          ? await run(login(keys, input, now()))
+          : await loginFrom(context, old, input)
+      if (old !== undefined) context.checks.forget(old)
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }

@@ -24,10 +24,14 @@ export function ownSessionFunctions(context: StoreContext) {
   const { runner, keys, tokens } = context
   const lists = userSessionLists(context)
 
-  /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
-  async function* endEverywhere(own: string): AsyncGenerator<number> {
+  async function* endOthers(own: string): AsyncGenerator<number> {
     const { user } = await checkId(context, own)
     if (user !== null) yield* lists.endAll(user, own)
+  }
+
+  /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
+  async function* endEverywhere(own: string): AsyncGenerator<number> {
+    yield* endOthers(own)
     if (await lists.end(own)) yield 1
   }
 
@@ -79,6 +83,9 @@ export function ownSessionFunctions(context: StoreContext) {
      *   ended, the error has `mayHaveWritten` and `retrySafe`.
      */
     logoutEverywhere: (token: string) => totalEnded(endEverywhere(tokens.verify(token))),
+
+    /** As `logoutEverywhere`, but keeps the session of the token. */
+    endOtherSessions: (token: string) => totalEnded(endOthers(tokens.verify(token))),
 
     /**
      * Ends all sessions that a user started with `login`. For administrators. Returns their number. After a failure,

@@ -1,3 +1,4 @@
+import { LABEL } from '../data/data-fields.ts'
 import { type Keys, recordsOf } from '../keys.ts'
 import {
   type Command,
@@ -22,30 +23,43 @@ export const userOf = (reply: Reply | undefined): string | null | undefined => {
 /** The maximum time from the first to the last write of a login. */
 export const MAX_LOGIN_SECONDS = 60
 
+export interface NewLogin {
+  id: string
+  user: string
+  /** Undefined or empty: none. */
+  label?: string | undefined
+}
+
 /**
  * Logs a user in. The entry in the user's list is written before the session, so that every
  * session can be found and revoked. A partial failure leaves an entry without a session, which reading the list
- * removes. Returns the number of entries in the list.
+ * removes, and records without a session, which stay until a sweep with `sweepKeys`. Returns the number of entries in
+ * the list.
  *
- * Keys: sessions of the user, recent, login, sessions of the user.
+ * Keys: sessions of the user, recent, those of `records`, data, login, sessions of the user.
+ *
+ * @param records Commands that write the session's views and data.
  */
 export function login(
   keys: Keys,
-  input: { id: string; user: string },
+  { id, user, label }: NewLogin,
   now: number,
-): NamedOperation<number, 'entry' | 'seen' | 'user' | 'count'> {
-  const { id, user } = input
+  records: readonly Command[] = [],
+): Operation<number> {
   const list = keys.sessions(user)
-  return namedOperation(
-    {
-      entry: ['ZADD', list, scoreOf(now), id],
-      seen: ['ZADD', keys.recent(id), scoreOf(now), id],
-      user: ['HSET', keys.login(id), id, user],
-      count: ['ZCARD', list],
-    },
-    ({ count }) => Number(count),
-    { mergeable: true, readOnly: false },
-  )
+  return {
+    commands: [
+      ['ZADD', list, scoreOf(now), id],
+      ['ZADD', keys.recent(id), scoreOf(now), id],
+      ...records,
+      ...(label ? [['HSET', keys.data(id), LABEL, label] as const] : []),
+      ['HSET', keys.login(id), id, user],
+      ['ZCARD', list],
+    ],
+    mergeable: true,
+    readOnly: false,
+    read: (replies) => Number(replies.at(-1)),
+  }
 }
 
 export interface Session {
@@ -136,6 +150,24 @@ export function statesOf(keys: Keys, ids: readonly string[]): Operation<(Session
       })
       return ids.map((id) => states.get(id))
     },
+  }
+}
+
+/** `statesOf` with the label of each login. Keys: also data. */
+export function labelledStatesOf(
+  keys: Keys,
+  ids: readonly string[],
+): Operation<((Session & { label?: string }) | undefined)[]> {
+  const states = statesOf(keys, ids)
+  const labels = ids.map((id): Command => ['HGET', keys.data(id), LABEL])
+  return {
+    commands: [...states.commands, ...labels],
+    readOnly: true,
+    read: (replies) =>
+      states.read(replies).map((state, index) => {
+        const label = replies[states.commands.length + index]
+        return state && typeof label === 'string' ? { ...state, label } : state
+      }),
   }
 }
 

@@ -18,6 +18,8 @@ export interface ExportedSession {
   id: string
   /** Null for a session that was started with `updateToken`. */
   loggedInAt: number | null
+  /** Absent if the login had none. */
+  label?: string
   /** Null if unknown. */
   lastSeenAt: number | null
   /** The newest 25 items, newest first. */
@@ -84,13 +86,15 @@ function contentsOf(
         const own = replies.slice(COMMANDS_PER_SESSION * index)
         const [loggedIn, lastSeen, viewed, data, owner] = own
         if (owner !== user) return []
+        const stored = readStored(data)
         const {
           data: { fields },
           unreadable,
-        } = decodeReadable(readStored(data))
+        } = decodeReadable(stored)
         return {
           id,
           loggedInAt: timeOrNull(loggedIn),
+          ...(stored.label !== undefined && { label: stored.label }),
           lastSeenAt: timeOrNull(lastSeen),
           viewed: memberScores(viewed).map(([item, time]) => ({ item, viewedAt: timeOf(time) })),
           data: fields,

@@ -13,7 +13,7 @@ import {
   newestEntries,
   oldestEntries,
 } from './list-operations.ts'
-import { endSessions, MAX_LOGIN_SECONDS, statesOf } from './session-operations.ts'
+import { endSessions, labelledStatesOf, MAX_LOGIN_SECONDS, statesOf } from './session-operations.ts'
 
 export interface ListedSession {
   /** The session id, for `revokeSession`. It is not a credential. */
@@ -22,6 +22,8 @@ export interface ListedSession {
   loggedInAt: number
   /** Milliseconds since 1970. */
   lastSeenAt: number
+  /** Absent if the login had none. */
+  label?: string
 }
 
 /** The entries of a page. */
@@ -93,17 +95,22 @@ export function userSessionLists({
    * Returns the entries that have a session of the user. Removes entries without a session, unless the login may
    * be in progress: nothing else would lead to its session.
    */
-  async function existing(user: string, entries: readonly Entry[]): Promise<ListedSession[]> {
+  async function existing(
+    user: string,
+    entries: readonly Entry[],
+    read: typeof labelledStatesOf = statesOf,
+  ): Promise<ListedSession[]> {
     if (entries.length === 0) return []
     const ids = entries.map(({ id }) => id)
-    const states = await runner.run(statesOf(keys, ids))
+    const states = await runner.run(read(keys, ids))
     const sessions: ListedSession[] = []
     const stale: string[] = []
     entries.forEach((entry, index) => {
       const state = states[index]
       if (state?.user === user) {
         const { id, score } = entry
-        sessions.push({ id, loggedInAt: timeOf(score), lastSeenAt: state.lastSeenAt })
+        const { user: _, ...rest } = state
+        sessions.push({ id, loggedInAt: timeOf(score), ...rest })
       } else if (entry.score < scoreOf(now()) - MAX_LOGIN_SECONDS) stale.push(entry.id)
     })
     if (stale.length > 0) await runner.run(forgetSessions(keys, user, stale))
@@ -174,7 +181,7 @@ export function userSessionLists({
      */
     async page(user: string, range: Range) {
       const { entries, last } = await read(user, range)
-      return { sessions: await existing(user, entries), last }
+      return { sessions: await existing(user, entries, labelledStatesOf), last }
     },
   }
 }
