@@ -29,7 +29,7 @@ export interface StoreInfo {
 
 /** The functions of the store that are no calls: its state, its janitors and its end. */
 export function lifecycleFunctions(context: StoreContext, options: SessionStoreOptions) {
-  const { runner, keys, tokens, now } = context
+  const { runner, keys, now } = context
   const { sender } = runner
   const strategy = options.strategy ?? options.sender?.name ?? 'batch'
   const active = new Set<Janitor>()
@@ -57,9 +57,6 @@ export function lifecycleFunctions(context: StoreContext, options: SessionStoreO
       const { inFlight } = runner
       return { strategy, sender: sender.name, connections, ready, inFlight, cachedChecks }
     },
-
-    /** When this token expires, in milliseconds since 1970. The session may end earlier. */
-    tokenExpiresAt: (token: string) => tokens.expiresAt(tokens.verify(token)),
 
     /**
      * Creates another janitor, which you start or run yourself. A janitor ends sessions that are idle or beyond

@@ -120,5 +120,7 @@ export const tokensOptionNames: NamesOf<TokensOptions> = {
   secrets: true,
   lifetimeSeconds: true,
   rememberedLifetimeSeconds: true,
+  renewAfterSeconds: true,
+  maxLifetimeSeconds: true,
   clock: true,
 }

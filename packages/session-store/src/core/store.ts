@@ -7,6 +7,7 @@ import { userRecords } from './sessions/user-records.ts'
 import { viewFunctions } from './sessions/views.ts'
 import { sessionEndFunctions } from './sessions/watched-sessions.ts'
 import type { SessionStoreOptions } from './store-options.ts'
+import { tokenFunctions } from './tokens/token-functions.ts'
 
 /**
  * A store of logins, recent sessions and viewed items in Redis.
@@ -23,6 +24,7 @@ export interface SessionStore
     ReturnType<typeof dataFunctions>,
     ReturnType<typeof sessionEndFunctions>,
     ReturnType<typeof userRecords>,
+    ReturnType<typeof tokenFunctions>,
     ReturnType<typeof serverFunctions>,
     ReturnType<typeof lifecycleFunctions> {}
 
@@ -38,6 +40,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   // Not spread, because it has a getter.
   const store: SessionStore = Object.assign(
     lifecycleFunctions(context, options),
+    tokenFunctions(context),
     callsOf(context, {
       ...viewFunctions(context),
       ...loginFunctions(context),

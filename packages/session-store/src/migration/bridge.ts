@@ -212,6 +212,9 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
       }
     },
     tokenExpiresAt,
+    renewsTokens: homeStore.renewsTokens,
+    renewToken: (token) => homeStore.renewToken(token),
+    requireFresh: (token, seconds) => homeStore.requireFresh(token, seconds),
     loginGuest: () => homeStore.loginGuest(),
 
     onSessionEnded,

@@ -1,8 +1,9 @@
 import { stringifySetCookie } from 'cookie'
 import { checkOptions } from '../core/input.ts'
 import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
+import { isRemembered } from '../core/tokens/tokens.ts'
 
-/** Options of the cookie that holds the token. It is always `HttpOnly` and lives as long as the token. */
+/** Options of the cookie that holds the token. It is always `HttpOnly`. */
 export interface CookieOptions {
   /** Send the cookie over HTTPS only. Default true; set false only for development over plain HTTP. */
   secure?: boolean | undefined
@@ -14,6 +15,11 @@ export interface CookieOptions {
   name?: string | undefined
   /** Default `lax`. Use `none` if pages of other sites embed yours; it needs `secure`. */
   sameSite?: 'lax' | 'strict' | 'none' | undefined
+  /**
+   * `browser`: the cookie ends when the browser closes, except after `login(user, { remember: true })`. Default `token`:
+   * it lives as long as the token.
+   */
+  lifetime?: 'token' | 'browser' | undefined
   /** Default `/`. */
   path?: string | undefined
   /** Default: none. The browser then sends the cookie only to the host that set it. */
@@ -33,6 +39,7 @@ const optionNames: NamesOf<CookieOptions> = {
   secure: true,
   name: true,
   sameSite: true,
+  lifetime: true,
   path: true,
   domain: true,
   previous: true,
@@ -41,7 +48,7 @@ const optionNames: NamesOf<CookieOptions> = {
 const placeNames: NamesOf<CookiePlace> = { domain: true, path: true }
 
 const COOKIE_LIFETIME =
-  'the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends an unused session)'
+  "the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends an unused session), or lifetime: 'browser'"
 
 /** Cookie options of other packages, and what to use instead. */
 const instead = {
@@ -83,6 +90,10 @@ export function sessionCookie(options: CookieOptions = {}): SessionCookie {
   checkOptions('cookie', options)
   checkOptionNames('cookie', options, optionNames, instead)
   const { secure = true, sameSite = 'lax', path = '/', domain, previous = [] } = options
+  const { lifetime = 'token' } = options
+  if (lifetime !== 'token' && lifetime !== 'browser') {
+    throw new TypeError('cookie.lifetime must be token or browser')
+  }
   const name = cookieName(options)
   checkText('cookie.name', name)
   checkCookie({ name, secure, sameSite })
@@ -104,10 +115,10 @@ export function sessionCookie(options: CookieOptions = {}): SessionCookie {
     cleared: [...all],
     clearedElsewhere,
     write(token, expiresAt) {
+      const own = { ...attributes, ...located({ domain, path }), value: token }
+      if (lifetime === 'browser' && !isRemembered(token)) return stringifySetCookie(own)
       const maxAge = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
-      const expires = new Date(expiresAt)
-      const place = located({ domain, path })
-      return stringifySetCookie({ ...attributes, ...place, value: token, maxAge, expires })
+      return stringifySetCookie({ ...own, maxAge, expires: new Date(expiresAt) })
     },
     read: (header) => (header === undefined ? [] : valuesOf(header, name)),
   }

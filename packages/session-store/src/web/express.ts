@@ -83,6 +83,7 @@ class ResponseSession extends WebSession implements ExpressSession {
       },
       setCookie: (header) => void response.appendHeader('set-cookie', header),
     }
+    if (web.store.renewsTokens) this.renewOn(this.#response)
   }
 
   override login(user: string, options?: LoginOptions): Promise<LoggedIn> {

@@ -104,6 +104,12 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
     },
     setCookie: (header) => void reply.header('set-cookie', header),
   })
+  if (web.store.renewsTokens) {
+    app.addHook('onRequest', (request, reply, done) => {
+      sessionOf(request).renewOn(responseOf(reply))
+      done()
+    })
+  }
   app.decorateReply('login', function (user, options) {
     return sessionOf(this.request).login(user, options, responseOf(this))
   })

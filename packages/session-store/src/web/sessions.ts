@@ -38,6 +38,13 @@ export interface RequestSession {
     item: string,
     options?: Asked,
   ): Promise<MaybeData<RecordedView, Asked>>
+  /**
+   * The store's `renewToken`, after a check of the session. For clients with a bearer token: the plugin renews cookies
+   * itself. One round trip.
+   */
+  renew(): Promise<NewSession>
+  /** The store's `requireFresh`. No round trip. */
+  requireFresh(seconds: number): void
   /** The store's `viewedItems`. One round trip. */
   viewedItems(): Promise<ViewedItem[]>
   /** The store's `data`. One round trip. */
@@ -71,8 +78,10 @@ export class WebSession implements RequestSession {
   readonly #web: Web
   readonly #request: WebRequest
   #token: string | undefined
-  /** Whether the response sets the cookie. */
+  #isCookie = false
+  /** Whether the response sets or removes the cookie. */
   #setsCookie = false
+  #renewOn: WebResponse | undefined
   #isCrossSite: boolean | undefined
 
   constructor(web: Web, request: WebRequest) {
@@ -97,7 +106,29 @@ export class WebSession implements RequestSession {
       const setCookies = this.#web.cookie.cleared
       throw new StoreError('ONETRIP_SEVERAL_COOKIES', undefined, { setCookies })
     }
+    this.#isCookie = true
     return token
+  }
+
+  /** Lets the response set a renewed cookie, once a call has shown that the session exists. */
+  renewOn(response: WebResponse): void {
+    this.#renewOn = response
+  }
+
+  #found<Result>(result: Result): Result {
+    const response = this.#renewOn
+    if (!response || !this.#isCookie || this.#setsCookie || response.sent) return result
+    const { store, cookie } = this.#web
+    let renewed: NewSession
+    try {
+      renewed = store.renewToken(this.token)
+    } catch {
+      return result // The token has expired during the call, which has succeeded.
+    }
+    if (renewed.token === this.token) return result
+    this.#setsCookie = true
+    response.setCookie(cookie.write(renewed.token, renewed.expiresAt))
+    return result
   }
 
   /** The values of all cookies with the name of ours: usually one. */
@@ -119,7 +150,7 @@ export class WebSession implements RequestSession {
   }
 
   async check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>> {
-    return await this.#web.store.checkToken(this.token, options)
+    return this.#found(await this.#web.store.checkToken(this.token, options))
   }
 
   async find<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked> | null> {
@@ -127,7 +158,7 @@ export class WebSession implements RequestSession {
   }
 
   async touch(unlessWithinSeconds?: number): Promise<Session> {
-    return await this.#web.store.touch(this.token, unlessWithinSeconds)
+    return this.#found(await this.#web.store.touch(this.token, unlessWithinSeconds))
   }
 
   async watch(onEnd: () => unknown): Promise<() => void> {
@@ -138,19 +169,28 @@ export class WebSession implements RequestSession {
     item: string,
     options?: Asked,
   ): Promise<MaybeData<RecordedView, Asked>> {
-    return await this.#web.store.recordView(this.token, item, options)
+    return this.#found(await this.#web.store.recordView(this.token, item, options))
   }
 
   async viewedItems(): Promise<ViewedItem[]> {
-    return await this.#web.store.viewedItems(this.token)
+    return this.#found(await this.#web.store.viewedItems(this.token))
+  }
+
+  async renew(): Promise<NewSession> {
+    await this.check()
+    return this.#web.store.renewToken(this.token)
+  }
+
+  requireFresh(seconds: number): void {
+    this.#web.store.requireFresh(this.token, seconds)
   }
 
   async data(): Promise<SessionData> {
-    return await this.#web.store.data(this.token)
+    return this.#found(await this.#web.store.data(this.token))
   }
 
   async patch(fields: DataFields, options?: PatchOptions): Promise<{ version: number }> {
-    return await this.#web.store.patch(this.token, fields, options)
+    return this.#found(await this.#web.store.patch(this.token, fields, options))
   }
 
   /** Starts a session with a new token, which may take over that of the request. Ends the cookie's. */
@@ -227,6 +267,7 @@ export class WebSession implements RequestSession {
 
   clearCookie(response: WebResponse): void {
     checkOpen(response)
+    this.#setsCookie = true
     for (const header of this.#web.cookie.cleared) response.setCookie(header)
   }
 }

@@ -22,6 +22,8 @@ interface Incoming {
   session: RequestSession
   /** Has the calls that set a cookie: the reply of Fastify, `req.onetrip` in Express. */
   by: Record<Call, (user: string, options?: { remember?: boolean }) => Promise<unknown>>
+  /** Removes the cookie. */
+  clear(): void
   params: Record<string, string>
   query: object
 }
@@ -45,6 +47,35 @@ const routes: [path: string, handle: (incoming: Incoming) => Promise<unknown>][]
   ['GET /me', ({ session }) => session.check({ data: true })],
   ['POST /me', ({ session }) => session.touch()],
   ['POST /logout', async ({ by }) => ({ ended: await by.logout('') })],
+  [
+    'POST /check-and/:call',
+    async ({ session, by, params: { call } }) => {
+      await session.check()
+      return { done: await by[call as Call]('ada') }
+    },
+  ],
+  [
+    'POST /clear-and-check',
+    async ({ session, clear }) => {
+      clear()
+      return await session.check()
+    },
+  ],
+  [
+    'GET /twice',
+    async ({ session }) => {
+      await session.check()
+      return await session.data()
+    },
+  ],
+  ['POST /renew', ({ session }) => session.renew()],
+  [
+    'POST /pay',
+    async ({ session }) => {
+      session.requireFresh(300)
+      return await session.check()
+    },
+  ],
   ['POST /mistaken', ({ by }) => by.login(42 as never)],
   [
     'GET /broken',
@@ -78,13 +109,21 @@ export const frameworks: Record<string, (options: Options) => Promise<Running>> 
       app.route<{ Params: Record<string, string> }>({
         method,
         url,
-        handler: async ({ session, params, query }, by) =>
-          await handle({ session, by: by as never, params, query: query as object }),
+        handler: async ({ session, params, query }, by) => {
+          const clear = () => by.clearSessionCookie()
+          return await handle({ session, by: by as never, clear, params, query: query as object })
+        },
       })
     }
     app.get('/themed', (request, reply) => {
       reply.header('set-cookie', 'theme=dark')
       return request.session.check()
+    })
+    app.get('/begun', async (request, reply) => {
+      reply.hijack()
+      reply.raw.flushHeaders()
+      const { user } = await request.session.check()
+      reply.raw.end(user)
     })
     app.post<{ Params: { call: Call; how: string } }>(
       '/late/:call/:how',
@@ -114,12 +153,19 @@ export const frameworks: Record<string, (options: Options) => Promise<Running>> 
       app[method.toLowerCase() as 'get' | 'post'](url, async (req, res) => {
         const { onetrip: session, params, query } = req
         const by = session as never
-        res.json(await handle({ session, by, params: params as Record<string, string>, query }))
+        const clear = () => session.clearCookie()
+        const incoming = { session, by, clear, params: params as Record<string, string>, query }
+        res.json(await handle(incoming))
       })
     }
     app.get('/themed', async (req, res) => {
       res.cookie('theme', 'dark')
       res.json(await req.onetrip.check())
+    })
+    app.get('/begun', async (req, res) => {
+      res.flushHeaders()
+      const { user } = await req.onetrip.check()
+      res.end(user)
     })
     app.post('/late/:call/:how', async (req, res) => {
       const { call, how } = req.params

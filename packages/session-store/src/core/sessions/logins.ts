@@ -62,7 +62,7 @@ export function loginFunctions(context: StoreContext) {
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
-      return { token, expiresAt: tokens.expiresAt(id) }
+      return { token, expiresAt: tokens.expiresAt(token) }
     },
 
     /**
@@ -73,7 +73,7 @@ export function loginFunctions(context: StoreContext) {
       const token = tokens.issue()
       const id = tokens.verify(token)
       await run(updateToken(keys, { id, user: GUEST }, now()))
-      return { token, expiresAt: tokens.expiresAt(id) }
+      return { token, expiresAt: tokens.expiresAt(token) }
     },
 
     /**

@@ -16,13 +16,25 @@ export interface TokensOptions {
   lifetimeSeconds?: number
   /** The lifetime for `login(user, { remember: true })`. Default: such logins are rejected. */
   rememberedLifetimeSeconds?: number
+  /**
+   * Lets sessions in use live on: the plugins replace the token in the cookie once it is older than this; `renewToken`
+   * does it for other clients. The new token lives as long as one of a login, and the old one stays valid until its own
+   * expiry. At most `lifetimeSeconds`. Set it only when all processes know it: older ones reject renewed tokens.
+   * Default: no renewal.
+   */
+  renewAfterSeconds?: number
+  /**
+   * How long after its login a session ends even if its token is renewed. At least the longest lifetime. Default
+   * `Infinity`.
+   */
+  maxLifetimeSeconds?: number
   /** Returns milliseconds since 1970. Default `Date.now`. */
   clock?: () => number
 }
 
 export interface Tokens {
   /**
-   * A new token: `<id>.<signature>`.
+   * A new token, `<id>.<signature>`, with the time of issue in the id. A renewed one is `<id>.<time>.<signature>`.
    *
    * @throws StoreError `ONETRIP_INVALID_INPUT` for `remember` without `rememberedLifetimeSeconds`.
    */
@@ -33,19 +45,34 @@ export interface Tokens {
    * @throws StoreError `ONETRIP_INVALID_TOKEN` (malformed or forged) or `ONETRIP_EXPIRED_TOKEN`.
    */
   verify(token: string): string
-  /** When the token of this id expires, in milliseconds since 1970. */
-  expiresAt(id: string): number
+  /**
+   * When the token expires, in milliseconds since 1970.
+   *
+   * @throws StoreError as `verify`.
+   */
+  expiresAt(token: string): number
+  /** Whether `renew` ever returns another token. */
+  readonly renews: boolean
+  /**
+   * A token with the same id that expires later; the same token if it is not older than `renewAfterSeconds`, or cannot
+   * live longer.
+   *
+   * @throws StoreError as `verify`.
+   */
+  renew(token: string): string
 }
 
 const TIME_BYTES = 6
 const RANDOM_BYTES = 18 // 144 bits; with the time 24 bytes, which base64url encodes without padding
+const STAMP_LENGTH = (TIME_BYTES * 4) / 3
 const ID_LENGTH = ((TIME_BYTES + RANDOM_BYTES) * 4) / 3
 const ID_PATTERN = new RegExp(`^[A-Za-z0-9_-]{${ID_LENGTH}}$`)
 // 43 characters encode two bits more than a signature has. Only the canonical encoding, with 0 bits, is valid.
 const TOKEN_PATTERN = new RegExp(
-  `^[A-Za-z0-9_-]{${ID_LENGTH}}\\.[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$`,
+  `^[A-Za-z0-9_-]{${ID_LENGTH}}(?:\\.[A-Za-z0-9_-]{${STAMP_LENGTH}})?\\.[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$`,
 )
 const SIGNATURE_BYTES = 32
+const SIGNATURE_LENGTH = 43
 /** The size of a generation of `BoundedCache`. At 200 to 250 bytes per entry, the cache takes 5 MB at most. */
 const CACHED_TOKENS = 10_000
 const CLOCK_SKEW_MS = 60_000
@@ -59,11 +86,26 @@ const isSecret = (secret: unknown) =>
 /** Flag bit in the time of issue of a remembered session. Times do not use this bit until the year 6429. */
 const REMEMBERED = 2 ** 47
 
-/** The first bytes of an id: the time of issue and the flag REMEMBERED. */
-const stampOf = (id: string) => Buffer.from(id, 'base64url').readUIntBE(0, TIME_BYTES)
+/** The time of issue with the flag REMEMBERED: the first bytes of an id. A renewed token also has one of its own. */
+const stampOf = (text: string) =>
+  Buffer.from(text.slice(0, STAMP_LENGTH), 'base64url').readUIntBE(0, TIME_BYTES)
 const issueTime = (stamp: number) => stamp % REMEMBERED
 
-const signature = (id: string, key: KeyObject) => createHmac('sha256', key).update(id).digest()
+function stampText(stamp: number): string {
+  const bytes = Buffer.allocUnsafe(TIME_BYTES)
+  bytes.writeUIntBE(stamp, 0, TIME_BYTES)
+  return bytes.toString('base64url')
+}
+
+/** What the signature signs: the id, or the id and the time of renewal. */
+const signedPart = (token: string) => token.slice(0, -SIGNATURE_LENGTH - 1)
+const stampOfToken = (token: string) => stampOf(signedPart(token).slice(ID_LENGTH + 1) || token)
+
+/** Whether the session of a verified token was started with `remember`. */
+export const isRemembered = (token: string): boolean => stampOf(token) >= REMEMBERED
+
+const signature = (signed: string, key: KeyObject) =>
+  createHmac('sha256', key).update(signed).digest()
 
 /** When an id was issued, in milliseconds since 1970; undefined if it does not look like the id of a token. */
 export const issuedAt = (id: string): number | undefined =>
@@ -79,11 +121,16 @@ function noTokens(): never {
  * @throws TypeError if there is no secret, a secret is too short, or another option is invalid.
  */
 export function createTokens(options: TokensOptions | false): Tokens {
-  if (options === false) return { issue: noTokens, verify: noTokens, expiresAt: noTokens }
+  if (options === false) {
+    const refused = { issue: noTokens, verify: noTokens, expiresAt: noTokens, renew: noTokens }
+    return { ...refused, renews: false }
+  }
   const {
     secrets,
     lifetimeSeconds = 30 * 24 * 3600,
     rememberedLifetimeSeconds = lifetimeSeconds,
+    renewAfterSeconds,
+    maxLifetimeSeconds = Number.POSITIVE_INFINITY,
     clock = Date.now,
   } = { ...options } // JavaScript callers may omit the options
   if (!Array.isArray(secrets) || ![...secrets].every(isSecret)) throw new TypeError(SECRETS_RULE)
@@ -92,6 +139,10 @@ export function createTokens(options: TokensOptions | false): Tokens {
     min: lifetimeSeconds,
     max: MAX_LIFETIME_SECONDS,
   })
+  if (renewAfterSeconds !== undefined) {
+    checkRange('tokens.renewAfterSeconds', renewAfterSeconds, { min: 1, max: lifetimeSeconds })
+  }
+  checkRange('tokens.maxLifetimeSeconds', maxLifetimeSeconds, { min: rememberedLifetimeSeconds })
   if (typeof clock !== 'function') throw new TypeError('tokens.clock must be a function')
   const keys = secrets.map((secret) => createSecretKey(secret, 'utf8'))
   const [signingKey] = keys
@@ -106,10 +157,10 @@ export function createTokens(options: TokensOptions | false): Tokens {
     if (typeof token !== 'string' || !TOKEN_PATTERN.test(token)) {
       throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token is malformed')
     }
-    const id = token.slice(0, ID_LENGTH)
-    given.write(token.slice(ID_LENGTH + 1), 'base64url')
+    given.write(token.slice(-SIGNATURE_LENGTH), 'base64url')
+    const signed = signedPart(token)
     let isValid = false
-    for (const key of keys) if (timingSafeEqual(signature(id, key), given)) isValid = true
+    for (const key of keys) if (timingSafeEqual(signature(signed, key), given)) isValid = true
     if (!isValid)
       throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token has an invalid signature')
   }
@@ -123,9 +174,35 @@ export function createTokens(options: TokensOptions | false): Tokens {
    */
   const verifiedTokens = new BoundedCache<string, number>(CACHED_TOKENS)
 
+  const sign = (signed: string, stamp: number): string => {
+    const token = `${signed}.${signature(signed, signingKey).toString('base64url')}`
+    verifiedTokens.set(token, stamp)
+    return token
+  }
+
+  /** Returns the stamp of a valid token. */
+  function check(token: string): number {
+    let stamp = verifiedTokens.get(token)
+    if (stamp === undefined) {
+      checkSignature(token)
+      stamp = stampOfToken(token)
+      verifiedTokens.set(token, stamp)
+    }
+    const now = clock()
+    const issuedAt = issueTime(stamp)
+    if (issuedAt > now + CLOCK_SKEW_MS) {
+      throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token was issued in the future')
+    }
+    if (now >= issuedAt + lifetimeMs(stamp)) {
+      throw new StoreError('ONETRIP_EXPIRED_TOKEN', 'the token has expired')
+    }
+    return stamp
+  }
+
   return {
-    expiresAt(id) {
-      const stamp = stampOf(id)
+    renews: renewAfterSeconds !== undefined,
+    expiresAt(token) {
+      const stamp = check(token)
       return issueTime(stamp) + lifetimeMs(stamp)
     },
     issue(remember = false) {
@@ -134,30 +211,23 @@ export function createTokens(options: TokensOptions | false): Tokens {
         throw new StoreError('ONETRIP_INVALID_INPUT', message)
       }
       const stamp = clock() + (remember ? REMEMBERED : 0)
-      const bytes = Buffer.allocUnsafe(TIME_BYTES + RANDOM_BYTES)
-      bytes.writeUIntBE(stamp, 0, TIME_BYTES)
-      randomBytes(RANDOM_BYTES).copy(bytes, TIME_BYTES)
-      const id = bytes.toString('base64url')
-      const token = `${id}.${signature(id, signingKey).toString('base64url')}`
-      verifiedTokens.set(token, stamp)
-      return token
+      return sign(stampText(stamp) + randomBytes(RANDOM_BYTES).toString('base64url'), stamp)
     },
     verify(token) {
-      let stamp = verifiedTokens.get(token)
-      if (stamp === undefined) {
-        checkSignature(token)
-        stamp = stampOf(token.slice(0, ID_LENGTH))
-        verifiedTokens.set(token, stamp)
-      }
-      const now = clock()
-      const issuedAt = issueTime(stamp)
-      if (issuedAt > now + CLOCK_SKEW_MS) {
-        throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token was issued in the future')
-      }
-      if (now >= issuedAt + lifetimeMs(stamp)) {
-        throw new StoreError('ONETRIP_EXPIRED_TOKEN', 'the token has expired')
-      }
+      check(token)
       return token.slice(0, ID_LENGTH)
+    },
+    renew(token) {
+      const stamp = check(token)
+      const now = clock()
+      if (now < issueTime(stamp) + 1000 * (renewAfterSeconds ?? Number.POSITIVE_INFINITY))
+        return token
+      // A token whose stamp is the latest one expires exactly `maxLifetimeSeconds` after the login.
+      const first = stampOf(token)
+      const latest = first + 1000 * maxLifetimeSeconds - lifetimeMs(first)
+      const renewed = Math.min(now + first - issueTime(first), latest)
+      if (renewed <= stamp) return token
+      return sign(`${token.slice(0, ID_LENGTH)}.${stampText(renewed)}`, renewed)
     },
   }
 }
