@@ -49,6 +49,38 @@ function installsBeside(tarball: string, versions: Record<string, string>): void
   execFileSync('npm', ['install', ...options], { cwd: project, encoding: 'utf8' })
 }
 
+/** Declared fields apply to the whole program, so this is not a part of the repository's. */
+const DECLARED = `
+import { createSessionStore } from '@onetrip/session-store'
+import type { ExpressSession } from '@onetrip/session-store/express'
+import { fastifySessions } from '@onetrip/session-store/fastify'
+import Fastify from 'fastify'
+
+declare module '@onetrip/session-store' {
+  interface SessionDataFields {
+    cart: string[]
+  }
+}
+
+const app = Fastify()
+app.get('/cart', async ({ session }) => {
+  const cart: string[] | undefined = (await session.data()).fields.cart
+  await session.patch({ cart: undefined })
+  // @ts-expect-error no such field
+  await session.patch({ crat: [] })
+  // @ts-expect-error a value of another type
+  await app.store.patch(session.token, { cart: 'book' })
+  return cart
+})
+export const show = async (session: ExpressSession): Promise<string | undefined> =>
+  (await session.check({ data: true })).data.fields.cart?.[0]
+
+const options = { url: 'redis://127.0.0.1', tokens: { secrets: [] } }
+await app.register(fastifySessions, { store: createSessionStore(options) })
+// @ts-expect-error other fields than those of request.session
+await app.register(fastifySessions, { store: createSessionStore<{ count: number }>(options) })
+`
+
 test('the packed package works in an empty project', { timeout: 600_000 }, async () => {
   const redis = await redisForThisTest()
   const project = mkdtempSync(join(tmpdir(), 'onetrip-package-'))
@@ -148,6 +180,9 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
       expect(await program.stop()).toEqual({ code: 0, signal: null })
     }
   }
+
+  writeFileSync(join(project, 'declared.mts'), DECLARED)
+  check('declared.mts')
 
   // The programs in the documents. They import `authenticate`, if they leave it to the reader.
   const authenticate = 'export declare function authenticate(body: unknown): Promise<string>\n'

@@ -1,4 +1,5 @@
 import { expectTypeOf, test } from 'vitest'
+import { externalSessions } from '../src/adapters/adapter.ts'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   createSessionStore,
@@ -9,12 +10,15 @@ import {
   type Session,
   type SessionData,
   type SessionStore,
+  type SessionStoreOptions,
 } from '../src/core/index.ts'
+import type { FastifySessionsOptions, RequestSession } from '../src/web/fastify.ts'
 
 // `npm run typecheck` checks these; at run time they only import the package.
 
 test('the types of arguments and results', () => {
-  expectTypeOf(createSessionStore).returns.toEqualTypeOf<SessionStore>()
+  const create = (options: SessionStoreOptions) => createSessionStore(options)
+  expectTypeOf(create).returns.toEqualTypeOf<SessionStore>()
   expectTypeOf<SessionStore['login']>().toEqualTypeOf<
     (user: string, options?: LoginOptions) => Promise<NewSession>
   >()
@@ -45,4 +49,53 @@ test('invalid options do not compile', () => {
     createSessionStore({ client: { get() {} }, tokens: { secrets: [] } })
   }
   expectTypeOf(build).toBeFunction()
+})
+
+interface Fields {
+  cart: string[]
+  theme: 'light' | 'dark'
+}
+
+test('typed session data', () => {
+  const create = (options: SessionStoreOptions) => createSessionStore<Fields>(options)
+  expectTypeOf(create).returns.toEqualTypeOf<SessionStore<Fields>>()
+  const uses = async (store: SessionStore<Fields>, session: RequestSession<Fields>) => {
+    const { fields } = await store.data('token')
+    expectTypeOf(fields).toEqualTypeOf<{ cart?: string[]; theme?: 'light' | 'dark' }>()
+    const results = [
+      await session.data(),
+      (await store.checkToken('token', { data: true })).data,
+      (await store.recordView('token', 'item', { data: true })).data,
+      (await session.check({ data: true })).data,
+      (await session.find({ data: true }))?.data,
+      (await session.recordView('item', { data: true })).data,
+    ] as const
+    expectTypeOf(results[0]).toEqualTypeOf<SessionData<Fields>>()
+    expectTypeOf(results).items.toEqualTypeOf<SessionData<Fields> | undefined>()
+    await store.patch('token', { cart: ['book'], theme: undefined })
+    // @ts-expect-error no such field
+    await store.patch('token', { crat: ['book'] })
+    // @ts-expect-error no such field
+    await session.patch({ crat: ['book'] })
+    // @ts-expect-error a value of another type
+    await store.patch('token', { theme: 'blue' })
+    // @ts-expect-error a value of another type
+    await session.patch({ theme: 'blue' })
+    // @ts-expect-error no such field
+    fields.crat
+    // Functions for any store take a typed one.
+    externalSessions(store)
+    return { store } satisfies FastifySessionsOptions
+  }
+  expectTypeOf(uses).toBeFunction()
+})
+
+test('without declared fields, session data has any fields with unknown values', () => {
+  const uses = async (store: SessionStore, session: RequestSession) => {
+    expectTypeOf((await store.data('token')).fields.cart).toEqualTypeOf<unknown>()
+    await session.patch({ cart: ['book'], more: undefined })
+    const fields: Record<string, unknown> = (await session.data()).fields
+    await store.patch('token', fields)
+  }
+  expectTypeOf(uses).toBeFunction()
 })

@@ -3,7 +3,7 @@ import './node-version.ts'
 export { longLivedConnection, type ServerLocation, safeRedisOptions } from './connections/client.ts'
 export { type CommandStats, commandStats, parseInfo } from './connections/redis-info.ts'
 export { parseRedisUrl } from './connections/redis-url.ts'
-export type { SessionData } from './data/data.ts'
+export type { DataPatch, SessionData, SessionDataFields } from './data/data.ts'
 export {
   type BatchTrace,
   batchChannel,

@@ -1,4 +1,5 @@
 import { callsOf, createContext, setContext } from './context.ts'
+import type { DeclaredFields } from './data/data.ts'
 import { dataFunctions } from './data/session-data.ts'
 import { lifecycleFunctions, serverFunctions } from './lifecycle.ts'
 import { loginFunctions } from './sessions/logins.ts'
@@ -16,12 +17,15 @@ import { tokenFunctions } from './tokens/token-functions.ts'
  * it sends anything. Every function may throw a `StoreError` with `ONETRIP_INVALID_INPUT` (a wrong value),
  * `ONETRIP_WRONG_TYPE` or a code of `run`; with a token also `ONETRIP_INVALID_TOKEN` or `ONETRIP_EXPIRED_TOKEN`.
  * The functions below document only further errors.
+ *
+ * `Fields`: the types of the data fields, which nothing checks at run time (`SessionData`). Default:
+ * `SessionDataFields`.
  */
-export interface SessionStore
-  extends ReturnType<typeof viewFunctions>,
-    ReturnType<typeof loginFunctions>,
+export interface SessionStore<Fields extends object = DeclaredFields>
+  extends ReturnType<typeof viewFunctions<Fields>>,
+    ReturnType<typeof loginFunctions<Fields>>,
     ReturnType<typeof ownSessionFunctions>,
-    ReturnType<typeof dataFunctions>,
+    ReturnType<typeof dataFunctions<Fields>>,
     ReturnType<typeof sessionEndFunctions>,
     ReturnType<typeof userRecords>,
     ReturnType<typeof tokenFunctions>,
@@ -35,17 +39,19 @@ export interface SessionStore
  * @throws TypeError if an option does not exist, has a wrong type or is out of range, if the URL of Redis or
  *   a secret is invalid, or if the strategy or the keys do not work with the other options.
  */
-export function createSessionStore(options: SessionStoreOptions): SessionStore {
+export function createSessionStore<Fields extends object = DeclaredFields>(
+  options: SessionStoreOptions,
+): SessionStore<Fields> {
   const context = createContext(options)
   // Not spread, because it has a getter.
-  const store: SessionStore = Object.assign(
+  const store: SessionStore<Fields> = Object.assign(
     lifecycleFunctions(context, options),
     tokenFunctions(context),
     callsOf(context, {
-      ...viewFunctions(context),
-      ...loginFunctions(context),
+      ...viewFunctions<Fields>(context),
+      ...loginFunctions<Fields>(context),
       ...ownSessionFunctions(context),
-      ...dataFunctions(context),
+      ...dataFunctions<Fields>(context),
       ...sessionEndFunctions(context),
       ...userRecords(context),
       ...serverFunctions(context),

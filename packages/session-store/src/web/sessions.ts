@@ -1,4 +1,11 @@
-import type { DataOption, MaybeData, PatchOptions, SessionData } from '../core/data/data.ts'
+import type {
+  DataOption,
+  DataPatch,
+  DeclaredFields,
+  MaybeData,
+  PatchOptions,
+  SessionData,
+} from '../core/data/data.ts'
 import { StoreError } from '../core/errors.ts'
 import { checkObject } from '../core/input.ts'
 import type { NewSession } from '../core/sessions/logins.ts'
@@ -8,10 +15,12 @@ import type { LoginOptions, ViewOptions } from '../core/store-options.ts'
 import { isCrossSite, type WebRequest } from './cross-site.ts'
 import type { Web } from './options.ts'
 
-type DataFields = Readonly<Record<string, unknown>>
-
-/** The session of one request. It reads and sends nothing until you use a property or function. */
-export interface RequestSession {
+/**
+ * The session of one request. It reads and sends nothing until you use a property or function.
+ *
+ * `Fields`: the types of the data fields. Default: `SessionDataFields`, which you declare.
+ */
+export interface RequestSession<Fields extends object = DeclaredFields> {
   /**
    * The token of the request, from `Authorization: Bearer` or the cookie. The store verifies it.
    *
@@ -26,9 +35,9 @@ export interface RequestSession {
    * @throws StoreError `ONETRIP_SEVERAL_COOKIES`; `ONETRIP_CROSS_SITE`; if Redis does not answer, the errors of
    *   the store's `checkToken`.
    */
-  find<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked> | null>
+  find<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked, Fields> | null>
   /** The store's `checkToken`. One round trip. */
-  check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked>>
+  check<Asked extends DataOption>(options?: Asked): Promise<MaybeData<Session, Asked, Fields>>
   /** The store's `touch`. One round trip. */
   touch(unlessWithinSeconds?: number): Promise<Session>
   /** The store's `watchSession`, for a request that opens a WebSocket. One round trip. */
@@ -37,7 +46,7 @@ export interface RequestSession {
   recordView<Asked extends ViewOptions>(
     item: string,
     options?: Asked,
-  ): Promise<MaybeData<RecordedView, Asked>>
+  ): Promise<MaybeData<RecordedView, Asked, Fields>>
   /**
    * The store's `renewToken`, after a check of the session. For clients with a bearer token: the plugin renews cookies
    * itself. One round trip.
@@ -48,9 +57,9 @@ export interface RequestSession {
   /** The store's `viewedItems`. One round trip. */
   viewedItems(): Promise<ViewedItem[]>
   /** The store's `data`. One round trip. */
-  data(): Promise<SessionData>
+  data(): Promise<SessionData<Fields>>
   /** The store's `patch`. One round trip. */
-  patch(fields: DataFields, options?: PatchOptions): Promise<{ version: number }>
+  patch(fields: DataPatch<Fields>, options?: PatchOptions): Promise<{ version: number }>
   /**
    * CSRF protection for a route without a session. `login`, and functions that read the token from the cookie,
    * include it.
@@ -189,7 +198,7 @@ export class WebSession implements RequestSession {
     return this.#found(await this.#web.store.data(this.token))
   }
 
-  async patch(fields: DataFields, options?: PatchOptions): Promise<{ version: number }> {
+  async patch(fields: DataPatch, options?: PatchOptions): Promise<{ version: number }> {
     return this.#found(await this.#web.store.patch(this.token, fields, options))
   }
 

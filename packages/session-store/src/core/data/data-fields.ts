@@ -105,10 +105,7 @@ const invalid = (message: string, cause?: unknown) =>
  *   undefined inside; a Map, a Set or another instance of a class without `toJSON`); or if `fields` is an
  *   instance of a class.
  */
-export function encodeFields(
-  fields: Readonly<Record<string, unknown>>,
-  limits: DataRules,
-): EncodedFields {
+export function encodeFields(fields: object, limits: DataRules): EncodedFields {
   checkObject('data', fields)
   if (Array.isArray(fields)) throw invalid('data must be an object, not an array')
   if (!isPlain(fields)) throw invalid(`data must be a plain object, not a ${classOf(fields)}`)

@@ -19,13 +19,45 @@ import {
   quotedName,
 } from './data-fields.ts'
 
-/** The data of a session. */
-export interface SessionData {
+/**
+ * The types of your data fields, for `request.session` and `req.onetrip`, and the default of `createSessionStore`:
+ *
+ * ```ts
+ * declare module '@onetrip/session-store' {
+ *   interface SessionDataFields {
+ *     cart: Item[]
+ *   }
+ * }
+ * ```
+ *
+ * Without a declaration, fields have any names and unknown values.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: applications add fields
+export interface SessionDataFields {}
+
+/** `SessionDataFields`, or unknown values by any name if nothing is declared. */
+export type DeclaredFields = keyof SessionDataFields extends never
+  ? Record<string, unknown>
+  : SessionDataFields
+
+/** Changes of fields. Undefined removes a field. */
+export type DataPatch<Fields extends object = DeclaredFields> = {
+  readonly [Name in keyof Fields]?: Fields[Name] | undefined
+}
+
+/**
+ * The data of a session. Nothing checks at run time that stored values have these types: declare what JSON returns (a
+ * Date is a string), and expect what former versions of your application stored.
+ */
+export interface SessionData<Fields extends object = DeclaredFields> {
   /** Field → JSON value. */
-  fields: Record<string, unknown>
+  fields: Partial<Fields>
   /** 0 before the first write, also of a copy; each write increases it by one. */
   version: number
 }
+
+/** Data as it is read, before it gets the application's types. */
+export type UntypedData = SessionData<Record<string, unknown>>
 
 export interface DataOption {
   /** Also read the session's data, in the same round trip. */
@@ -38,9 +70,11 @@ export interface PatchOptions {
 }
 
 /** A result, with the session's data if `data: true` was passed. */
-export type MaybeData<Result, Asked extends DataOption> = Asked extends { data: true }
-  ? Result & { data: SessionData }
-  : Result
+export type MaybeData<
+  Result,
+  Asked extends DataOption,
+  Fields extends object = DeclaredFields,
+> = Asked extends { data: true } ? Result & { data: SessionData<Fields> } : Result
 
 /** The hash field that holds the version. Stored names of data fields are never empty. */
 export const VERSION = ''
@@ -80,7 +114,7 @@ export function readStored(reply: Reply | undefined): StoredData {
 
 /** Decodes the fields. `unreadable`: the text of fields that are not JSON, because another program wrote them. */
 export function decodeReadable({ fields, version }: StoredData): {
-  data: SessionData
+  data: UntypedData
   unreadable: Record<string, string>
 } {
   const values: [name: string, value: unknown][] = []
@@ -101,7 +135,7 @@ export function decodeReadable({ fields, version }: StoredData): {
  * @param mayHaveWritten Whether the operation also writes.
  * @throws StoreError `ONETRIP_UNREADABLE_DATA`, naming the fields that are not JSON.
  */
-function decodeData(stored: StoredData, mayHaveWritten: boolean): SessionData {
+function decodeData(stored: StoredData, mayHaveWritten: boolean): UntypedData {
   const { data, unreadable } = decodeReadable(stored)
   const names = Object.keys(unreadable)
   if (names.length === 0) return data
@@ -130,7 +164,7 @@ export function withData<Result extends object, Name extends string>(
   operation: NamedOperation<Result | undefined, Name | 'user'>,
   keys: Keys,
   id: string,
-): NamedOperation<(Result & { data: SessionData }) | undefined, Name | 'user' | 'data'> {
+): NamedOperation<(Result & { data: UntypedData }) | undefined, Name | 'user' | 'data'> {
   const { user, ...others } = operation.named
   const commands = { ...others, data: ['HGETALL', keys.data(id)], user }
   return namedOperation(
@@ -146,15 +180,20 @@ export function withData<Result extends object, Name extends string>(
 }
 
 /** `withData` if `options.data` is set, otherwise the operation itself. */
-export function withDataIf<Result extends object, Asked extends DataOption, Name extends string>(
+export function withDataIf<
+  Result extends object,
+  Asked extends DataOption,
+  Fields extends object,
+  Name extends string,
+>(
   options: Asked | undefined,
   operation: NamedOperation<Result | undefined, Name | 'user'>,
   keys: Keys,
   id: string,
-): NamedOperation<MaybeData<Result, Asked> | undefined, Name | 'user'> {
+): NamedOperation<MaybeData<Result, Asked, Fields> | undefined, Name | 'user'> {
   if (options !== undefined) checkObject('options', options)
-  const asked = options?.data ? withData(operation, keys, id) : operation
-  return asked as NamedOperation<MaybeData<Result, Asked> | undefined, Name | 'user'>
+  const asked: unknown = options?.data ? withData(operation, keys, id) : operation
+  return asked as NamedOperation<MaybeData<Result, Asked, Fields> | undefined, Name | 'user'>
 }
 
 /**

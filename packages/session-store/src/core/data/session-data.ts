@@ -2,7 +2,16 @@ import type { SessionContext, StoreContext } from '../context.ts'
 import { requireSession, StoreError } from '../errors.ts'
 import { checkNumber, checkObject } from '../input.ts'
 import { checkToken } from '../sessions/session-operations.ts'
-import { type DataWrite, type PatchOptions, type SessionData, withData, writeData } from './data.ts'
+import {
+  type DataPatch,
+  type DataWrite,
+  type DeclaredFields,
+  type PatchOptions,
+  type SessionData,
+  type UntypedData,
+  withData,
+  writeData,
+} from './data.ts'
 import { type DataRules, encodeFields, encodeSwap, type SwappedField } from './data-fields.ts'
 
 interface WriteOptions extends PatchOptions {
@@ -17,7 +26,7 @@ interface WriteOptions extends PatchOptions {
 export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, rules: DataRules) {
   return {
     /** The data of a session; undefined if it has ended or is idle. One round trip. */
-    async read(id: string): Promise<SessionData | undefined> {
+    async read(id: string): Promise<UntypedData | undefined> {
       const session = await runner.run(withData(checkToken(keys, id), keys, id))
       if (session === undefined || session.lastSeenAt < now() - 1000 * idleSeconds) return undefined
       return session.data
@@ -33,7 +42,7 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
     async write(
       id: string,
       mode: DataWrite['mode'],
-      data: Readonly<Record<string, unknown>>,
+      data: object,
       { ifVersion, seenAt = now(), swap: swapped, blockedMs }: WriteOptions = {},
     ): Promise<{ version: number } | undefined> {
       const fields = encodeFields(data, rules)
@@ -63,7 +72,7 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
 }
 
 /** The functions of the store for session data, by token. */
-export function dataFunctions(context: StoreContext) {
+export function dataFunctions<Fields extends object = DeclaredFields>(context: StoreContext) {
   const { tokens, rules } = context
   const byId = sessionData(context, rules.tokens)
 
@@ -74,8 +83,8 @@ export function dataFunctions(context: StoreContext) {
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_UNREADABLE_DATA`, as all functions that read data,
      *   if a field in Redis is not JSON.
      */
-    async data(token: string): Promise<SessionData> {
-      return requireSession(await byId.read(tokens.verify(token)))
+    async data(token: string): Promise<SessionData<Fields>> {
+      return requireSession(await byId.read(tokens.verify(token))) as SessionData<Fields>
     },
 
     /**
@@ -89,7 +98,7 @@ export function dataFunctions(context: StoreContext) {
      */
     async patch(
       token: string,
-      fields: Readonly<Record<string, unknown>>,
+      fields: DataPatch<Fields>,
       options: PatchOptions = {},
     ): Promise<{ version: number }> {
       const id = tokens.verify(token)

@@ -1,5 +1,5 @@
 import type { StoreContext } from '../context.ts'
-import { type MaybeData, withDataIf } from '../data/data.ts'
+import { type DeclaredFields, type MaybeData, withDataIf } from '../data/data.ts'
 import { repeatable, requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkLimit, checkName } from '../input.ts'
 import type { NamedOperation, Operation } from '../operation.ts'
@@ -17,7 +17,12 @@ import {
 } from './view-operations.ts'
 
 /** The functions of the store that record and list views. */
-export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
+export function viewFunctions<Fields extends object = DeclaredFields>({
+  runner,
+  keys,
+  tokens,
+  now,
+}: StoreContext) {
   const { run } = runner
   /** Whether a script can use the keys of a session and of an item. */
   const sameServer = !runner.sender.topology && keys.parts().length === 1
@@ -79,10 +84,14 @@ export function viewFunctions({ runner, keys, tokens, now }: StoreContext) {
       token: string,
       item: string,
       options?: Asked,
-    ): Promise<MaybeData<RecordedView, Asked>> {
+    ): Promise<MaybeData<RecordedView, Asked, Fields>> {
       const id = tokens.verify(token)
       checkName('item', item)
-      const operation = withDataIf(options, recordView(keys, { id, item }, now()), keys, id)
+      const recording = recordView(keys, { id, item }, now())
+      const operation: NamedOperation<
+        MaybeData<RecordedView, Asked, Fields> | undefined,
+        keyof ViewCommands
+      > = withDataIf(options, recording, keys, id)
       const idempotencyKey = options?.idempotencyKey
       if (idempotencyKey !== undefined)
         return await recordOnce(operation, { id, item, idempotencyKey })
