@@ -7,8 +7,8 @@ export interface Keys {
   /** Sorted set of one session: item → time of its last view, Unix seconds with fraction. */
   viewed(id: string): string
   /**
-   * Hash of one session: data field → its JSON text; the empty field holds the version. U+0000 and a JSON text is the
-   * name of a field that Redis or UTF-8 would change.
+   * Hash of one session: data field → its JSON text; the empty field holds the version, and the field U+0000 the label
+   * of the login. U+0000 and a JSON text is the name of a field that Redis or UTF-8 would change.
    */
   data(id: string): string
   /** String with an expiry: a tombstone; this id cannot be created again after its session has ended. */

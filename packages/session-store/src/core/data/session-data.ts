@@ -5,7 +5,6 @@ import { checkToken } from '../sessions/session-operations.ts'
 import {
   type DataPatch,
   type DataWrite,
-  type DeclaredFields,
   type PatchOptions,
   type SessionData,
   type UntypedData,
@@ -72,7 +71,7 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
 }
 
 /** The functions of the store for session data, by token. */
-export function dataFunctions<Fields extends object = DeclaredFields>(context: StoreContext) {
+export function dataFunctions<Fields extends object>(context: StoreContext) {
   const { tokens, rules } = context
   const byId = sessionData(context, rules.tokens)
 

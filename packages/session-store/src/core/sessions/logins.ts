@@ -1,5 +1,5 @@
 import { checkId, checkWith, type StoreContext } from '../context.ts'
-import { type DataOption, type DeclaredFields, type MaybeData, withDataIf } from '../data/data.ts'
+import { type DataOption, type MaybeData, withDataIf } from '../data/data.ts'
 import { idempotent } from '../errors.ts'
 import { checkBoolean, checkLabel, checkLimit, checkName, checkNumber, checkObject } from '../input.ts'
 import type { LoginOptions } from '../store-options.ts'
@@ -31,7 +31,7 @@ export interface RecentSession {
 }
 
 /** The functions of the store that start, check and end a session. */
-export function loginFunctions<Fields extends object = DeclaredFields>(context: StoreContext) {
+export function loginFunctions<Fields extends object>(context: StoreContext) {
   const { runner, keys, tokens, now, maxSessionsPerUser } = context
   const { run } = runner
   const lists = userSessionLists(context)

@@ -1,5 +1,5 @@
 import type { StoreContext } from '../context.ts'
-import { type DeclaredFields, type MaybeData, withDataIf } from '../data/data.ts'
+import { type MaybeData, withDataIf } from '../data/data.ts'
 import { repeatable, requireSession, StoreError } from '../errors.ts'
 import { checkKey, checkLimit, checkName } from '../input.ts'
 import type { NamedOperation, Operation } from '../operation.ts'
@@ -17,12 +17,7 @@ import {
 } from './view-operations.ts'
 
 /** The functions of the store that record and list views. */
-export function viewFunctions<Fields extends object = DeclaredFields>({
-  runner,
-  keys,
-  tokens,
-  now,
-}: StoreContext) {
+export function viewFunctions<Fields extends object>({ runner, keys, tokens, now }: StoreContext) {
   const { run } = runner
   /** Whether a script can use the keys of a session and of an item. */
   const sameServer = !runner.sender.topology && keys.parts().length === 1
