@@ -1,7 +1,14 @@
 import { checkId, checkWith, type StoreContext } from '../context.ts'
 import { type DataOption, type MaybeData, withDataIf } from '../data/data.ts'
 import { idempotent } from '../errors.ts'
-import { checkBoolean, checkLabel, checkLimit, checkName, checkNumber, checkObject } from '../input.ts'
+import {
+  checkBoolean,
+  checkLabel,
+  checkLimit,
+  checkName,
+  checkNumber,
+  checkObject,
+} from '../input.ts'
 import type { LoginOptions } from '../store-options.ts'
 import { loginFrom, oldIdOf } from './guests.ts'
 import {
@@ -91,7 +98,7 @@ export function loginFunctions<Fields extends object>(context: StoreContext) {
         return await checkWith(context, withDataIf(options, checkToken(keys, id), keys, id))
       }
       if (options !== undefined) checkObject('options', options)
-      return { ...(await checkId(context, id)) } as MaybeData<Session, Asked>
+      return { ...(await checkId(context, id)) } as MaybeData<Session, Asked, Fields>
     },
 
     /**

@@ -74,11 +74,10 @@ export function sessionWatch(store: WatchContext) {
 export function sessionEndFunctions(context: StoreContext) {
   const { ends, tokens, now } = context
   const onSessionEnded = (listener: SessionEndListener) => ends.listen(listener)
-  const idOf = (token: string) => tokens.verify(token)
   const watch = sessionWatch({
     onSessionEnded,
-    checkToken: (token) => checkId(context, idOf(token)),
-    tokenExpiresAt: (token) => tokens.expiresAt(idOf(token)),
+    checkToken: (token) => checkId(context, tokens.verify(token)),
+    tokenExpiresAt: tokens.expiresAt,
     now,
   })
 
