@@ -35,6 +35,31 @@ const withIoredis = (name: string, copy: string): TestProjectInlineConfiguration
   },
 })
 
+/** The tests of the store that need no server, only its data model: with the memory of `createTestStore`. */
+const inMemory: TestProjectInlineConfiguration = {
+  resolve: {
+    alias: {
+      '@onetrip/stack/testing/redis.ts': join(
+        import.meta.dirname,
+        'packages/session-store/test/memory-server.ts',
+      ),
+    },
+  },
+  test: {
+    name: 'memory',
+    expect: expectOptions,
+    env: { ONETRIP_TEST_MEMORY: 'on' },
+    include: [
+      'packages/session-store/test/{attempts,data,data-fields,guests,interleaving}.redis.test.ts',
+      'packages/session-store/test/{item-counts,janitor,races,renewal,repeated-*}.redis.test.ts',
+      'packages/session-store/test/{retention,session-ends,store,user-*}.redis.test.ts',
+      'packages/session-store/test/adapters/{contract,*-session}.redis.test.ts',
+      'packages/session-store/test/web/several-cookies.redis.test.ts',
+    ],
+    testTimeout: 120_000,
+  },
+}
+
 /** Only for `.ci/newest-ioredis`: the folder of the copy that it tests. */
 const newestIoredis = process.env.NEWEST_IOREDIS
 
@@ -121,6 +146,7 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      inMemory,
       withIoredis('ioredis-5', 'ioredis-5'), // which the package.json of the store also allows
       ...(newestIoredis
         ? [{ ...withIoredis('newest-ioredis', newestIoredis), plugins: [verified(newestIoredis)] }]

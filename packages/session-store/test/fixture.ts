@@ -2,6 +2,7 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import {
   createSessionStore,
+  type Sender,
   type SessionStore,
   type SessionStoreOptions,
   type StoreWarning,
@@ -12,9 +13,18 @@ import {
 export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
 export const tokens = { secrets: [SECRET] }
 
+/** Whether the tests run in the project `memory`, without a server. */
+export const inMemory = process.env.ONETRIP_TEST_MEMORY === 'on'
+
+/** In the project `memory`: what replaces the servers, by their URL. */
+export const senders = new Map<string, Sender>()
+
 /** A store without a janitor, closed when the current test ends. */
 export function newStore(options: Partial<SessionStoreOptions>): SessionStore {
-  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...options })
+  const { url = '', strategy: _, ...others } = options
+  const sender = senders.get(url)
+  const own = sender ? { ...others, sender } : options
+  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...own })
   onTestFinished(() => store.close())
   return store
 }

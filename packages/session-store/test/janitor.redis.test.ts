@@ -14,7 +14,15 @@ import {
   type SessionStore,
   type StrategyName,
 } from '../src/core/index.ts'
-import { adminForThisTest, gone, messagesOf, newStore, readyStore, tokens } from './fixture.ts'
+import {
+  adminForThisTest,
+  gone,
+  inMemory,
+  messagesOf,
+  newStore,
+  readyStore,
+  tokens,
+} from './fixture.ts'
 import { anyClock, Clock, evictOnly, logIn, retentionServer, storeOn } from './retention-fixture.ts'
 
 const server = retentionServer()
@@ -75,21 +83,24 @@ describe('one worker at a time', () => {
     expect(await server.redis.zcard(keys.recent(''))).toBe(7)
   })
 
-  test('another process takes over when the lock of a killed process expires', async () => {
-    const clock = new Clock()
-    const own = await redisForThisTest()
-    const store = await storeOn(own.socket, clock)
-    await logIn(store, clock, 10)
-    const script = fileURLToPath(new URL('dying-janitor.ts', import.meta.url))
-    const dying = spawn(process.execPath, [script, own.socket, '2'], { stdio: 'ignore' })
-    onTestFinished(() => void dying.kill('SIGKILL'))
-    expect(await once(dying, 'exit')).toEqual([null, 'SIGKILL'])
+  test.skipIf(inMemory)(
+    'another process takes over when the lock of a killed process expires',
+    async () => {
+      const clock = new Clock()
+      const own = await redisForThisTest()
+      const store = await storeOn(own.socket, clock)
+      await logIn(store, clock, 10)
+      const script = fileURLToPath(new URL('dying-janitor.ts', import.meta.url))
+      const dying = spawn(process.execPath, [script, own.socket, '2'], { stdio: 'ignore' })
+      onTestFinished(() => void dying.kill('SIGKILL'))
+      expect(await once(dying, 'exit')).toEqual([null, 'SIGKILL'])
 
-    const janitor = store.janitor({ ...evictOnly, maxSessions: 2 })
-    const evicted = async () => (await janitor.runOnce()).evicted
-    // One of the eight had ended before.
-    await expect.poll(evicted).toBe(7)
-  })
+      const janitor = store.janitor({ ...evictOnly, maxSessions: 2 })
+      const evicted = async () => (await janitor.runOnce()).evicted
+      // One of the eight had ended before.
+      await expect.poll(evicted).toBe(7)
+    },
+  )
 
   test('a worker that lost its lock stops before its next batch, and does not release it', async () => {
     const { clock, store } = await server.start()
@@ -176,22 +187,25 @@ describe('start and stop', () => {
     expect(janitor.events.filter(({ type }) => type === 'failure')).toEqual([])
   })
 
-  test('a failed run is published, and the next one works when Redis is back', async () => {
-    const own = await redisForThisTest({ config: { appendfsync: 'always' } })
-    const clock = new Clock()
-    const store = await storeOn(own.socket, clock)
-    await logIn(store, clock, 5)
-    const janitor = janitorOf(store, { maxSessions: 2, intervalSeconds: 0.05 })
-    own.program.signal('SIGKILL')
-    await own.program.exited
-    janitor.start()
-    expect(await janitor.event('failure')).toMatchObject({ error: { name: 'StoreError' } })
-    await own.restart()
-    expect(await janitor.event('run')).toMatchObject({ evicted: 3 })
-  })
+  test.skipIf(inMemory)(
+    'a failed run is published, and the next one works when Redis is back',
+    async () => {
+      const own = await redisForThisTest({ config: { appendfsync: 'always' } })
+      const clock = new Clock()
+      const store = await storeOn(own.socket, clock)
+      await logIn(store, clock, 5)
+      const janitor = janitorOf(store, { maxSessions: 2, intervalSeconds: 0.05 })
+      own.program.signal('SIGKILL')
+      await own.program.exited
+      janitor.start()
+      expect(await janitor.event('failure')).toMatchObject({ error: { name: 'StoreError' } })
+      await own.restart()
+      expect(await janitor.event('run')).toMatchObject({ evicted: 3 })
+    },
+  )
 })
 
-test('the ACL user of the API has all permissions for this', async (context) => {
+test.skipIf(inMemory)('the ACL user of the API has all permissions for this', async (context) => {
   const template = new URL('../../../apps/server-build/users.acl', import.meta.url)
   const [, rules = ''] = /^user api (.*(?:\n[ #].*)*)/m.exec(readFileSync(template, 'utf8')) ?? []
   const allowed = rules

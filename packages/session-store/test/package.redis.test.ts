@@ -109,7 +109,9 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   expect(names).toEqual(
     expect.arrayContaining(['core/index.js', 'core/index.d.ts', 'README.md', 'LICENSE']),
   )
-  const sources = names.filter((name) => /test|\.ts$/.test(name) && !name.endsWith('.d.ts'))
+  const sources = names.filter(
+    (name) => /test\/|\.test\.|\.ts$/.test(name) && !name.endsWith('.d.ts'),
+  )
   expect(sources.toSorted()).toEqual(examples.map((name) => `examples/${name}`).toSorted())
 
   const installed = join(project, 'node_modules/@onetrip/session-store')

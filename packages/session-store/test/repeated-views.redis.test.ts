@@ -1,7 +1,7 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { type SessionStoreOptions, strategyNames } from '../src/core/index.ts'
-import { gone, idOf, readyStore } from './fixture.ts'
+import { gone, idOf, inMemory, readyStore } from './fixture.ts'
 import { layouts } from './retention-fixture.ts'
 
 const server = redisOfThisFile()
@@ -64,7 +64,7 @@ test.each(layouts)(
   },
 )
 
-test('a view with an unknown outcome can be retried and counts once', async () => {
+test.skipIf(inMemory)('a view with an unknown outcome can be retried and counts once', async () => {
   const redis = await redisForThisTest()
   const store = await storeOn(redis.socket, { deadlineMs: 500 })
   const patient = await storeOn(redis.socket)

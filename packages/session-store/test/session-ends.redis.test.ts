@@ -7,6 +7,7 @@ import type { SessionStore, SessionStoreOptions } from '../src/core/index.ts'
 import {
   clientForThisTest,
   idOf,
+  inMemory,
   newStore,
   readyStore,
   SECRET,
@@ -92,7 +93,7 @@ const senders: [string, (socket: string) => Promise<Partial<SessionStoreOptions>
   ],
 ]
 
-describe.each(senders)('with %s', (_, optionsOf) => {
+describe.skipIf(inMemory).each(senders)('with %s', (_, optionsOf) => {
   test('one connection serves all listeners, as long as there is one', async () => {
     const store = await readyStore(await optionsOf(server.socket))
     expect(await subscribers()).toBe(0)
@@ -133,28 +134,34 @@ describe.each(senders)('with %s', (_, optionsOf) => {
   })
 })
 
-test('a Redis that does not answer counts as lost; held sessions are checked when it answers again', async () => {
-  const redis = await redisForThisTest()
-  const store = await readyStore({ url: url(redis), deadlineMs: 500 })
-  const held = idOf((await store.login('ada')).token)
-  const { told, listener } = toldListener([held, 'unknown'])
-  await store.onSessionEnded(listener)
-  redis.program.signal('SIGSTOP')
-  await expect.poll(() => told).toEqual(['lost'])
-  redis.program.signal('SIGCONT')
-  await expect.poll(() => told.slice(-2)).toEqual(['regained', 'unknown'])
-})
+test.skipIf(inMemory)(
+  'a Redis that does not answer counts as lost; held sessions are checked when it answers again',
+  async () => {
+    const redis = await redisForThisTest()
+    const store = await readyStore({ url: url(redis), deadlineMs: 500 })
+    const held = idOf((await store.login('ada')).token)
+    const { told, listener } = toldListener([held, 'unknown'])
+    await store.onSessionEnded(listener)
+    redis.program.signal('SIGSTOP')
+    await expect.poll(() => told).toEqual(['lost'])
+    redis.program.signal('SIGCONT')
+    await expect.poll(() => told.slice(-2)).toEqual(['regained', 'unknown'])
+  },
+)
 
-test('a listener that is added while the subscription is lost is told so', async () => {
-  const redis = await redisForThisTest()
-  const store = await readyStore({ url: url(redis) })
-  const [first, second] = [toldListener(), toldListener()]
-  await store.onSessionEnded(first.listener)
-  redis.program.signal('SIGKILL')
-  await expect.poll(() => first.told).toContain('lost')
-  await store.onSessionEnded(second.listener)
-  await expect.poll(() => second.told).toContain('lost')
-})
+test.skipIf(inMemory)(
+  'a listener that is added while the subscription is lost is told so',
+  async () => {
+    const redis = await redisForThisTest()
+    const store = await readyStore({ url: url(redis) })
+    const [first, second] = [toldListener(), toldListener()]
+    await store.onSessionEnded(first.listener)
+    redis.program.signal('SIGKILL')
+    await expect.poll(() => first.told).toContain('lost')
+    await store.onSessionEnded(second.listener)
+    await expect.poll(() => second.told).toContain('lost')
+  },
+)
 
 test('an error of a listener is a warning, and others are told', async () => {
   const store = await readyStore({ url: url() })
@@ -183,18 +190,21 @@ describe('onSessionEnded rejects', () => {
     await rejected.toThrow('the sender own cannot subscribe')
   })
 
-  test('without a connection, and without the permission; ready rejects without that to publish', async () => {
-    const none = newStore({ url: 'unix:///nowhere/redis.sock' })
-    await expect(none.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject({
-      code: 'ONETRIP_NOT_SENT',
-    })
-    await server.redis.call('ACL', 'SETUSER', 'mute', 'on', `>${SECRET}`, '~*', '+@all')
-    await server.redis.call('ACL', 'SETUSER', 'mute', 'resetchannels')
-    const store = newStore({
-      client: clientForThisTest(server.socket, { username: 'mute', password: SECRET }),
-    })
-    const refused = { code: 'ONETRIP_REFUSED', mayHaveWritten: false }
-    await expect(store.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject(refused)
-    await expect(store.ready()).rejects.toMatchObject(refused)
-  })
+  test.skipIf(inMemory)(
+    'without a connection, and without the permission; ready rejects without that to publish',
+    async () => {
+      const none = newStore({ url: 'unix:///nowhere/redis.sock' })
+      await expect(none.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject({
+        code: 'ONETRIP_NOT_SENT',
+      })
+      await server.redis.call('ACL', 'SETUSER', 'mute', 'on', `>${SECRET}`, '~*', '+@all')
+      await server.redis.call('ACL', 'SETUSER', 'mute', 'resetchannels')
+      const store = newStore({
+        client: clientForThisTest(server.socket, { username: 'mute', password: SECRET }),
+      })
+      const refused = { code: 'ONETRIP_REFUSED', mayHaveWritten: false }
+      await expect(store.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject(refused)
+      await expect(store.ready()).rejects.toMatchObject(refused)
+    },
+  )
 })

@@ -12,7 +12,7 @@ import {
   type StrategyName,
   strategyNames,
 } from '../src/core/index.ts'
-import { codeOf, gone, idOf, readyStore, tokens } from './fixture.ts'
+import { codeOf, gone, idOf, inMemory, readyStore, tokens } from './fixture.ts'
 import { Model } from './model.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
@@ -162,17 +162,22 @@ describe.each(strategyNames)('%s', (strategy) => {
     )
   })
 
-  test('a view is one write of five commands, or one for each of them', async () => {
-    const store = await storeOf(strategy)
-    const { token } = await store.login('ada')
-    await server.redis.config('RESETSTAT')
-    await store.recordView(token, 'book')
-    const stats = parseInfo(await server.redis.info('all'))
-    const names = [...commandStats(stats).keys()].filter((name) => /^(z|h[gs])/.test(name))
-    expect(names.sort()).toEqual(['hget', 'zadd', 'zincrby', 'zremrangebyrank'])
-    if (strategy === 'naive') expect(stats.get('total_connections_received')).toBe('1')
-    // The INFO is one more.
-    else
-      expect(Number(stats.get('total_reads_processed')) - 1).toBe(strategy === 'sequential' ? 5 : 1)
-  })
+  test.skipIf(inMemory)(
+    'a view is one write of five commands, or one for each of them',
+    async () => {
+      const store = await storeOf(strategy)
+      const { token } = await store.login('ada')
+      await server.redis.config('RESETSTAT')
+      await store.recordView(token, 'book')
+      const stats = parseInfo(await server.redis.info('all'))
+      const names = [...commandStats(stats).keys()].filter((name) => /^(z|h[gs])/.test(name))
+      expect(names.sort()).toEqual(['hget', 'zadd', 'zincrby', 'zremrangebyrank'])
+      if (strategy === 'naive') expect(stats.get('total_connections_received')).toBe('1')
+      // The INFO is one more.
+      else
+        expect(Number(stats.get('total_reads_processed')) - 1).toBe(
+          strategy === 'sequential' ? 5 : 1,
+        )
+    },
+  )
 })

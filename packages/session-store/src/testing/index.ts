@@ -1,0 +1,9 @@
+import '../core/node-version.ts'
+
+export {
+  createTestStore,
+  type Failure,
+  type FailureOptions,
+  type TestStore,
+  type TestStoreOptions,
+} from './test-store.ts'
