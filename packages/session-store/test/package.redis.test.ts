@@ -161,6 +161,19 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   const tenants = run(process.execPath, ['tenants.mjs'], project)
   expect(tenants).toMatch(/\nONETRIP_UNKNOWN_SESSION\n$/)
 
+  writeFileSync(
+    join(project, 'memory.mjs'),
+    `import { createTestStore } from '@onetrip/session-store/testing'
+    const { store } = createTestStore()
+    const { token } = await store.login('ada')
+    await store.patch(token, { theme: 'dark' })
+    console.log(await store.data(token))`,
+  )
+  for (const [command = '', ...args] of nodes) {
+    const output = run(command, [...args, 'memory.mjs'], project)
+    expect(output).toBe("{ fields: { theme: 'dark' }, version: 1 }\n")
+  }
+
   // So far no framework was installed. With a framework, its entry point works.
   link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
   link({ '@fastify/session': '@fastify/session', '@fastify/cookie': '@fastify/cookie' })

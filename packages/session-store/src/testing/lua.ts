@@ -66,11 +66,7 @@ const operators = {
 }
 
 const functions = {
-  ipairs: (table: Table) =>
-    table
-      .list()
-      .entries()
-      .map(([index, item]) => [index + 1, item]),
+  ipairs: (table: Table) => table.list().map((item, index) => [index + 1, item]),
   tonumber: toNumber,
   type: (value: unknown) => (value instanceof Table ? 'table' : typeof value),
   unpack: (table: Table, from?: number, to?: number) => table.list(from, to),
