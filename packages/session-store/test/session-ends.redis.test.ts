@@ -11,6 +11,7 @@ import {
   newStore,
   readyStore,
   SECRET,
+  tokens,
   warningsOfThisTest,
 } from './fixture.ts'
 
@@ -38,6 +39,10 @@ const subscribers = async (): Promise<number> =>
     .split('\n')
     .filter(Boolean).length
 
+/** Each login has a time of its own, so that the oldest one is known. */
+let now = Date.now()
+const ticking = { ...tokens, clock: () => now++ }
+
 type End = (store: SessionStore, tokens: { own: string; other: string }) => Promise<unknown>
 
 /** Each way to end the session `other` of ada. */
@@ -53,7 +58,7 @@ const ends: [string, End][] = [
 
 test.each(ends)('another process learns of the end by %s', async (_, end) => {
   const [store, elsewhere] = await Promise.all(
-    [1, 2].map(() => readyStore({ url: url(), maxSessionsPerUser: 2 })),
+    [1, 2].map(() => readyStore({ url: url(), maxSessionsPerUser: 2, tokens: ticking })),
   )
   if (!store || !elsewhere) throw new Error('no store')
   const { told, listener } = toldListener()

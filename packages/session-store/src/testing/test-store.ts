@@ -48,7 +48,7 @@ const SECRET = 'the secret of the store for tests, which everybody knows'
 
 /**
  * A store without Redis, for the tests of an application. It is a session store whose commands are executed in memory,
- * at once: no sockets, no timers.
+ * at once, without sockets. Its janitor does not run by itself.
  *
  * @throws TypeError as `createSessionStore`; in production, unless `allowInProduction` is true.
  */

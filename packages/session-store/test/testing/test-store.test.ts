@@ -14,7 +14,7 @@ function testStore(options?: TestStoreOptions) {
   return own
 }
 
-test('a store starts without Redis, sockets and timers', async () => {
+test('a store works without Redis, and leaves no timers', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const { store } = testStore()
@@ -150,6 +150,13 @@ test.each([
     code: 'ONETRIP_WRONG_TYPE',
     message: expect.stringContaining(`the store for tests does not support ${what}`),
   })
+})
+
+test('an unknown command executes nothing of its operation', async () => {
+  const { store } = testStore()
+  await expect(store.run(own('SETBIT', 'bits', 1, 1))).rejects.toThrow('SETBIT')
+  const commands: Command[] = [['EXISTS', 'key']]
+  expect(await store.run({ ...own('PING'), commands })).toBe(0)
 })
 
 test('errors that Redis replies are refusals', async () => {
