@@ -60,31 +60,31 @@ describe.each(layouts)('%s', (_, keys) => {
   test.skipIf(inMemory)(
     'walks many sessions in steps, reports progress, and can be stopped',
     async () => {
-    const store = await server.storeForThisTest(clock, { keys, maxInFlight: 3_000 })
-    await Promise.all(
-      Array.from({ length: 3_000 }, (_, index) =>
-        runUpdateToken(store, issueToken(store), index % 10 === 0 ? 'ada' : `user ${index}`),
-      ),
-    )
-    const looked: number[] = []
-    const onProgress = (progress: { looked: number }) => looked.push(progress.looked)
-    const { sessions } = await store.exportUser('ada', { onProgress })
-    expect(new Set(sessions.map(({ id }) => id)).size).toBe(300)
-    expect(sessions).toHaveLength(300)
-    expect(looked.length).toBeGreaterThan(2)
-    expect(looked.at(-1)).toBeGreaterThanOrEqual(3_000)
+      const store = await server.storeForThisTest(clock, { keys, maxInFlight: 3_000 })
+      await Promise.all(
+        Array.from({ length: 3_000 }, (_, index) =>
+          runUpdateToken(store, issueToken(store), index % 10 === 0 ? 'ada' : `user ${index}`),
+        ),
+      )
+      const looked: number[] = []
+      const onProgress = (progress: { looked: number }) => looked.push(progress.looked)
+      const { sessions } = await store.exportUser('ada', { onProgress })
+      expect(new Set(sessions.map(({ id }) => id)).size).toBe(300)
+      expect(sessions).toHaveLength(300)
+      expect(looked.length).toBeGreaterThan(2)
+      expect(looked.at(-1)).toBeGreaterThanOrEqual(3_000)
 
-    const controller = new AbortController()
-    const stop = () => controller.abort(new Error('enough'))
-    const stopped = store.eraseUser('ada', { onProgress: stop, signal: controller.signal })
-    await expect(stopped).rejects.toThrow('enough')
-    const left = (await store.exportUser('ada')).sessions.length
-    expect(left).toBeLessThan(300)
-    expect(left).toBeGreaterThan(0)
-    expect(await store.eraseUser('ada')).toBe(left)
-    expect((await store.exportUser('ada')).sessions).toEqual([])
-    const logins = keys.parts().map(({ login }) => server.redis.hlen(login))
-    expect((await Promise.all(logins)).reduce((sum, count) => sum + count)).toBe(2_700)
+      const controller = new AbortController()
+      const stop = () => controller.abort(new Error('enough'))
+      const stopped = store.eraseUser('ada', { onProgress: stop, signal: controller.signal })
+      await expect(stopped).rejects.toThrow('enough')
+      const left = (await store.exportUser('ada')).sessions.length
+      expect(left).toBeLessThan(300)
+      expect(left).toBeGreaterThan(0)
+      expect(await store.eraseUser('ada')).toBe(left)
+      expect((await store.exportUser('ada')).sessions).toEqual([])
+      const logins = keys.parts().map(({ login }) => server.redis.hlen(login))
+      expect((await Promise.all(logins)).reduce((sum, count) => sum + count)).toBe(2_700)
     },
   )
 })

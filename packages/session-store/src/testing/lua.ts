@@ -84,7 +84,7 @@ const functions = {
 }
 
 const TOKENS =
-  /\s+|--.*|(?<token>[A-Za-z_]\w*|\d+(?:\.\d+)?|'[^'\\\n]*'|"[^"\\\n]*"|\.\.\.|\.\.|[=~<>]=|.)/gy
+  /\s+|--.*|(?<token>[A-Za-z_]\w*|\d+(?:\.\d+)?|'(?:[^'\\\n]|\\0)*'|"[^"\\\n]*"|\.\.\.|\.\.|[=~<>]=|.)/gy
 
 /** Binary operators, from weak to strong. */
 const LEVELS = [

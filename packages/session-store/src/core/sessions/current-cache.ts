@@ -1,5 +1,5 @@
 /** hit: from the cache; miss: from Redis; bypass: from Redis, because the cache is off or may be stale. */
-export type CacheRead = 'hit' | 'miss' | 'bypass'
+type CacheRead = 'hit' | 'miss' | 'bypass'
 
 export interface CurrentCacheOptions<Value> {
   /** Maximum number of entries; the least recently used one is dropped. */
