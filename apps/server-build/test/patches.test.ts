@@ -18,9 +18,13 @@ test('every patch is in a series, and that of stock is the beginning of patched'
   expect((await namesOf('patched')).slice(0, stock.length)).toEqual(stock)
 })
 
-test('a build up to 0006 includes 0009, which 0006 needs', async () => {
-  const names = (await patchesOf('patched@0006', directory)).map(({ name }) => name)
-  expect(names).toContain('0009-compare-descriptors-with-the-allocated-slots.patch')
+test('the numbers of the patches have no holes, and each series is in their order', async () => {
+  const numbers = patches.map((name) => Number(name.split('-', 1)[0])).sort((a, b) => a - b)
+  expect(numbers).toEqual(patches.map((_, index) => index + 1))
+  for (const build of serverBuilds) {
+    const names = (await patchesOf(build, directory)).map(({ name }) => name)
+    expect(names).toEqual(names.toSorted())
+  }
 })
 
 test.each(patches)('%s begins with What, Why, Source and See', async (name) => {

@@ -110,15 +110,6 @@ export async function callsDuring(
   return output.split('\n').filter((line) => line.includes('('))
 }
 
-/** The system calls `names` (separated by commas) of the main thread while `work` runs, in order. */
-export async function mainThreadCalls(
-  pid: number,
-  names: string,
-  work: () => Promise<unknown>,
-): Promise<string[]> {
-  return (await outputOfStrace(['-e', `trace=${names}`, '-p', String(pid)], work)).split('\n')
-}
-
 /** The number of system calls of a thread while `work` runs, by name. */
 export async function callCounts(
   thread: number,
@@ -132,7 +123,7 @@ export async function callCounts(
 
 /** The behaviour of the closing thread, from calls of `epoll_ctl` and `close`. */
 interface Closing {
-  /** Number of descriptors that the thread closed. */
+  /** Number of descriptors that the thread closed after they had been removed from an epoll. */
   closed: number
   /** The closed descriptors that were still in an epoll. */
   tooEarly: string[]
@@ -143,6 +134,7 @@ interface Closing {
 /** Follows descriptors through the calls of `callsDuring` until the thread `closer` closes them. */
 export function closingIn(calls: readonly string[], closer: number): Closing {
   const registered = new Set<string>()
+  const removed = new Set<string>()
   const threads = new Set<number>()
   const tooEarly: string[] = []
   let closed = 0
@@ -152,10 +144,10 @@ export function closingIn(calls: readonly string[], closer: number): Closing {
     const [, by, fd] = /^(\d+) +close\((\d+)/.exec(call) ?? []
     if (thread !== undefined) threads.add(Number(thread))
     if (change === 'ADD' && changed) registered.add(changed)
-    if (change === 'DEL' && changed) registered.delete(changed)
+    if (change === 'DEL' && changed && registered.delete(changed)) removed.add(changed)
     if (Number(by) !== closer || fd === undefined) continue
     if (registered.has(fd)) tooEarly.push(fd)
-    closed += 1
+    if (removed.delete(fd)) closed += 1 // the main thread also closes files
   }
   return { closed, tooEarly, threadsWithEpoll: [...threads] }
 }

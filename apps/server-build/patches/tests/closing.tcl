@@ -1,6 +1,5 @@
-# What 0005 (closing in the background) and 0012 (waking that thread less often) must keep, in the terms
-# of upstream's own suite: it runs as tests/unit/onetrip-closing.tcl, without I/O threads and with them
-# (--config io-threads 2), and with TLS.
+# Patch 0005 (closing in the background), with the helpers of upstream's own suite: runs as
+# tests/unit/onetrip-closing.tcl, without I/O threads and with them (--config io-threads 2), and with TLS.
 
 # The far side of a client sees the end of its connection, and soon: well before a child that saves
 # for a minute ends.

@@ -1,5 +1,5 @@
-# What 0004 (maxfd is an upper bound) and 0006 (registered once) must keep; see closing.tcl. With TLS, what
-# takes thousands of connections is left out: Tcl needs 60 ms for each.
+# Patches 0003 (maxfd is an upper bound) and 0006 (registered once); see closing.tcl. With TLS, tests with
+# thousands of connections are left out: Tcl needs 60 ms for each.
 
 start_server {tags {"external:skip"} overrides {save "" maxclients 1500}} {
     proc open_clients {count} {

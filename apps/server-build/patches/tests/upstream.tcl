@@ -1,6 +1,6 @@
 # What event-loop.tcl does not cover. No test measures time.
 
-# 0009. On a build with the address sanitizer it fails without the patch.
+# 0004. On a build with the address sanitizer it fails without the patch.
 start_server {tags {"limits" "external:skip"} overrides {save "" maxclients 1100}} {
     test {a client is refused with the first descriptor beyond the event table} {
         set clients {}
