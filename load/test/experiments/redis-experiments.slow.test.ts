@@ -48,6 +48,19 @@ describe('short-connections', () => {
     }
   })
 
+  test('measures loads that leave Redis idle most of the time', async () => {
+    const args = [...once, '--shape=rates,burst,half-close']
+    const { text, result } = await runExperiment('short-connections', args)
+    expect(text).toContain('Time until they see the end of the connection')
+    const loads = casesOf(result.samples, 'load')
+    expect(loads).toEqual([...Array(12).fill('rates'), 'burst', 'half-close'])
+    for (const { case: one, values, errors } of result.samples) {
+      expect(errors).toBeUndefined()
+      expect(values.p50).toBeGreaterThan(0)
+      if (one.load === 'rates') expect(values.cpuMicros).toBeGreaterThan(0)
+    }
+  })
+
   test.skipIf(!namespaces)('clients connect from a second network namespace', async () => {
     const args = [...once, '--idle=0', '--long=5', '--transports=veth']
     const { result } = await runExperiment('short-connections', args)

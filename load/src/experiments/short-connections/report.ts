@@ -33,6 +33,9 @@ const SOURCES =
 export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const short = rows.where({ load: SHORT })
   const long = rows.filter(({ case: { load } }) => load === LONG || load === BESIDE)
+  const rates = rows.where({ load: 'rates' })
+  const burst = rows.where({ load: 'burst' })
+  const halfClose = rows.where({ load: 'half-close' })
   const traced = short.filter((row) => row.median('systemCalls') !== null)
   return [
     stepsSection(short),
@@ -79,6 +82,29 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
           errors,
         ],
       })
+    }),
+    sectionOf(rates, {
+      title: 'At low rates',
+      caption: 'Short connections at a constant rate; several clients connect at the same moment',
+      columns: [
+        median('cpuMicros', rates, 'all threads CPU µs /connection'),
+        ratio('cpuMicros', '× stock'),
+        median('mainCpuMicros', rates, 'main thread CPU µs /connection'),
+        ratio('mainCpuMicros', 'main thread × stock'),
+        'p50',
+        'p99',
+        errors,
+      ],
+    }),
+    sectionOf(burst, {
+      title: 'A burst of clients while another client runs commands of 10 ms',
+      caption: 'Time from connecting to the reply',
+      columns: [range('p50', burst), range('p99', burst), errors],
+    }),
+    sectionOf(halfClose, {
+      title: 'Clients that shut down their sending side',
+      caption: 'Time until they see the end of the connection',
+      columns: [range('p50', halfClose), range('p99', halfClose)],
     }),
     sectionOf(traced, {
       title: 'System calls of the main thread',

@@ -19,6 +19,15 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { counted } from '../../experiment/figures.ts'
 import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { countInstructionsOf, countSystemCallsOf, profileOf } from './counts.ts'
+import {
+  isLight,
+  LIGHT_CLIENTS,
+  LIGHT_CONFIG,
+  type LightLoad,
+  lightCases,
+  lightLoadNames,
+  runLight,
+} from './light.ts'
 import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
 import {
   isShape,
@@ -43,7 +52,7 @@ interface ShortConnectionsOptions extends BuildsOptions {
   connections: number
   long: number
   maxclients?: number
-  shape?: Shape[]
+  shape?: (Shape | LightLoad)[]
   requests?: number
 }
 
@@ -52,6 +61,9 @@ interface Bench {
   idle: number[]
   peer: PeerNetwork | undefined
 }
+
+/** The loads of --shape that are those of the source articles. */
+const shapesIn = ({ shape = [] }: ShortConnectionsOptions) => shape.filter(isShape)
 
 const tools = ['redis-benchmark', 'our generator'] as const
 type Tool = (typeof tools)[number]
@@ -77,15 +89,20 @@ number of idle connections.
 
 --shape runs other loads instead: redis-benchmark like the source articles, and our generator with the same load.
 redis-benchmark closes its oldest connection first, which the search finds at once. In the network namespace,
-closed connections free their ports at once, and the backlog has room for all clients.
+closed connections free their ports at once, and the backlog has room for all clients. The last three shapes leave
+Redis idle most of the time.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
   ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (takes minutes)
   ping-10000-kept  the same with -k 1 (long connections)
+  rates            50 to 5,000 connections per second, of 1 client, or of 10 or 50 that connect at the same moment
+  burst            10 clients connect at the same moment, while another one runs commands of 10 ms
+  half-close       a client shuts down its sending side; time until it sees the end of the connection
 
 Examples:
   npm run load -- short-connections --idle most --transports tcp --io-threads 1,2
   npm run load -- short-connections --idle 9950 --maxclients 10000 --connections 25 --long 0
-  npm run load -- short-connections --shape get-8000`,
+  npm run load -- short-connections --shape get-8000
+  npm run load -- short-connections --shape rates,burst,half-close --builds stock,patched --duration 2`,
   rounds: 3,
   duration: 1,
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
@@ -94,7 +111,8 @@ Examples:
     const idle = (text: string) => (text === 'most' ? text : wholeNumber(0, MAX_IDLE)(text))
     const threads = "Redis's threads, including the main thread"
     const clients = "Redis's maxclients (default: enough for all connections)"
-    const shapes = `run loads of the source articles instead, any of ${shapeNames.join(', ')}`
+    const shapes = [...shapeNames, ...lightLoadNames]
+    const shapesHelp = `run other loads instead, any of ${shapes.join(', ')}`
     command
       .addOption(
         new Option('--idle <list>', 'idle connections; "most": the largest possible number')
@@ -106,20 +124,23 @@ Examples:
       .option('--connections <n>', 'concurrent short connections', wholeNumber(1, 100_000), 50)
       .option('--long <n>', 'concurrent long connections', wholeNumber(0, 10_000), 20)
       .option('--maxclients <n>', clients, wholeNumber(1, MAX_IDLE))
-      .addOption(new Option('--shape <list>', shapes).argParser(listOf(shapeNames)))
+      .addOption(new Option('--shape <list>', shapesHelp).argParser(listOf(shapes)))
       .option(
         '--requests <n>',
         'with --shape: requests per run (default: as in the source articles)',
         wholeNumber(1, 1e9),
       )
   },
-  isolated: ({ builds, shape }) => (shape ? [...builds, 'tools'] : builds),
+  isolated: (options) =>
+    shapesIn(options).length > 0 ? [...options.builds, 'tools'] : options.builds,
 
   factors: [
     { name: 'load', text: (load) => (load === BESIDE ? 'long with short' : String(load)) },
     { name: 'tool' },
     { name: 'transport', label: 'over', text: (by) => ways[by as Way] },
     { name: 'idle', label: 'idle connections' },
+    { name: 'clients' },
+    { name: 'rate', label: 'connections/s' },
     { name: 'threads', label: 'I/O threads', text: (value) => counted(Number(value), 'thread') },
     { name: 'build' },
   ],
@@ -146,18 +167,21 @@ Examples:
 
   async prepare(context, options) {
     const { builds, ioThreads, connections, long, maxclients, shape, requests } = options
-    if (requests && !shape) throw new Problem('--requests has no effect without --shape.')
+    const articles = shapesIn(options)
+    if (requests && articles.length === 0) {
+      throw new Problem('--requests has no effect without --shape get-8000 or ping-10000.')
+    }
     if (shape && options.transports.includes('veth')) {
       throw new Problem('--transports veth has no effect with --shape.')
     }
     const busy = shape
-      ? Math.max(...shape.map((name) => shapeOf(name).clients))
+      ? Math.max(LIGHT_CLIENTS, ...articles.map((name) => shapeOf(name).clients))
       : connections + long
     const most = (await maxConnections()) - busy
     const wanted = options.idle.map((count) => (count === 'most' ? most : count))
     const idle = shape ? [0] : [...new Set(wanted)]
     await requireConnections(Math.max(...idle) + busy)
-    if (shape) {
+    if (articles.length > 0) {
       await requireRedisBenchmark(context.signal)
       const limits = (await removeNetworkLimits(busy)) ? 'none' : 'as usual'
       context.describe('load', { 'TIME_WAIT and backlog': limits })
@@ -169,7 +193,7 @@ Examples:
     const cases = product({ threads: ioThreads, idle, build: builds })
     const serverOf = await redisForEach(context, cases, ({ threads, ...one }) => {
       const room = maxclients === undefined ? {} : { maxclients: String(maxclients) }
-      const backlog = shape ? { 'tcp-backlog': String(busy) } : {}
+      const backlog = shape ? { 'tcp-backlog': String(busy), ...LIGHT_CONFIG } : {}
       const reachable = peer ? { bind: '*', 'protected-mode': 'no' } : {}
       const config = { ...room, ...backlog, ...reachable, 'io-threads': String(threads) }
       return startFilledRedis(context, { ...one, busy, config })
@@ -178,7 +202,13 @@ Examples:
   },
 
   cases({ idle }, { builds: build, ioThreads: threads, transports: transport, long, shape }) {
-    if (shape) return product({ load: shape, tool: tools, threads, build })
+    if (shape) {
+      return shape.flatMap((load) =>
+        isLight(load)
+          ? lightCases(load, { threads, build })
+          : product({ load: [load], tool: tools, threads, build }),
+      )
+    }
     const [first] = product({ transport, idle, threads })
     return [
       ...product({ load: [SHORT], transport, threads, idle, build }),
@@ -200,6 +230,9 @@ Examples:
     if (isShape(load)) {
       const shape = shapeOf(load, options.requests)
       return await runShape(server, shape, tool as Tool, { target, signal })
+    }
+    if (isLight(load)) {
+      return await runLight(server, one, { ...short, target: { port: server.port } })
     }
     if (load === SHORT) {
       const run = await measureLoad(server, short)

@@ -48,8 +48,9 @@ struct connection {
 };
 
 static unsigned connection_count, waiting_count;
-static struct connection **waiting; /* for another attempt to connect; with a rate, for the next command */
-static double interval, due;        /* with a rate: time between commands, and when the next one is due */
+static struct connection **waiting; /* for another attempt to connect; with a rate, for the next request */
+static double interval, due;        /* with a rate: time between requests, and when the next one is due */
+static unsigned at_once = 1;        /* with a rate: requests that are due at the same time */
 static int poll_fd, timer_fd;
 static uint64_t started; /* requests */
 static volatile sig_atomic_t stopped;
@@ -159,7 +160,8 @@ static void begin(struct connection *c, double began) {
  * would receive fewer commands, and the stall would hardly show (coordinated omission). */
 static void send_due(void) {
     for (double time = now(); waiting_count > 0 && due <= time && may_start(); due += interval)
-        begin(waiting[--waiting_count], due);
+        for (unsigned i = 0; i < at_once && waiting_count > 0; i++)
+            begin(waiting[--waiting_count], due);
 }
 
 static void tick(void) {
@@ -300,7 +302,8 @@ int main(int argc, char **argv) {
 
     double demand = read_demand(), began = now();
     if (rate > 0) {
-        interval = pipeline / rate;
+        if (mode == SHORT) at_once = connection_count;
+        interval = at_once * pipeline / rate;
         tick();
     }
     for (unsigned i = 0; i < connection_count; i++) connections[i].fd = -1;

@@ -25,8 +25,9 @@ export interface LoadOptions {
   /** Commands per request. Default: 1. */
   pipeline?: number
   /**
-   * Commands per second of all connections together, for long connections only. Latency is then measured from when
-   * each command is due. Default: no limit.
+   * Commands per second of all connections together. Long connections send theirs one after the other; short
+   * connections are all opened at the same time. Latency is then measured from when each command is due. Default: no
+   * limit.
    */
   rate?: number
   /** Ends the run early. */
