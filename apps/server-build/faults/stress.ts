@@ -13,6 +13,8 @@ export interface Stress {
 const cutStates = Object.entries(states).filter(([name]) => name !== 'killing itself')
 const ways = ['reset', 'end', 'both'] as const
 
+const SUBSCRIBERS = 50
+
 /** Commands of an administrator during the churn. Errors, as of stock for our setting, are ignored. */
 const administration = [
   'BGSAVE',
@@ -61,6 +63,15 @@ export async function stress(port: number, seconds: number): Promise<Stress> {
       await peer.over
     }
   }
+  // Enough of them end at the same time for the closing thread: by CLIENT KILL TYPE pubsub, or here.
+  const subscribers = async () => {
+    while (hasTime()) {
+      const peers = await Promise.all(Array.from({ length: SUBSCRIBERS }, () => open(port)))
+      for (const peer of peers) peer.write('SUBSCRIBE news\r\n')
+      await Promise.race([Promise.all(peers.map((peer) => peer.over)), sleep(1_000)])
+      for (const peer of peers) peer.socket.destroy()
+    }
+  }
   const administrator = async () => {
     const peer = await open(port)
     peer.socket.on('data', () => {})
@@ -71,6 +82,7 @@ export async function stress(port: number, seconds: number): Promise<Stress> {
     peer.socket.destroy()
   }
   const workers = Array.from({ length: 10 }, (_, worker) => worker)
-  await Promise.all([...workers.map(wellBehaved), ...workers.map(abrupt), administrator()])
+  const others = [subscribers(), administrator()]
+  await Promise.all([...workers.map(wellBehaved), ...workers.map(abrupt), ...others])
   return done
 }

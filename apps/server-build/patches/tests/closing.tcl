@@ -69,6 +69,17 @@ start_server {tags {"external:skip"} overrides {save "" appendonly no maxclients
         for {set j 0} {$j < 50} {incr j} {assert_ended $clients($j)}
     }
 
+    test {many clients that are killed by one command are closed in the background} {
+        for {set j 0} {$j < 50} {incr j} {
+            set clients($j) [client_with_id ids($j)]
+        }
+        set closed [s background_closed_sockets]
+        assert_equal 50 [r client kill type normal]
+        for {set j 0} {$j < 50} {incr j} {assert_ended $clients($j)}
+        assert_equal [expr {$closed + 50}] [s background_closed_sockets]
+        wait_for_condition 50 20 {[s background_close_pending] == 0} else {fail "sockets are left"}
+    }
+
     test {all replies come before the end that QUIT asked for} {
         for {set round 0} {$round < 20} {incr round} {
             set client [redis_deferring_client]
