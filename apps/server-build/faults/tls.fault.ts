@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callsDuring, closingIn, freePort, tcpSocket, threadNamed } from '../test/real-redis.ts'
-import { ask } from './peer.ts'
+import { ask, open } from './peer.ts'
 import { type FaultServer, serverOf, startServer } from './server.ts'
 
 // The patches must also work for clients with TLS. These tests use a build with TLS. Upstream's tests and our
@@ -116,14 +116,19 @@ describe.each(['1', '2'])('TLS, with %s I/O threads', (threads) => {
 
   test('the background thread closes sockets, and only after they were removed from epoll', async () => {
     const server = await start({ 'io-threads': threads })
+    const control = await open(server.port)
+    control.write('PING\r\n')
+    await control.until(/PONG/)
     const before = await server.sockets()
     const calls = await callsDuring(server.program.pid, 'epoll_ctl,close', async () => {
       const clients = await Promise.all(Array.from({ length: 50 }, () => secured(server.tls)))
       for (const client of clients) client.write('PING\r\n')
       await Promise.all(clients.map((client) => once(client, 'data')))
-      expect(await ask(server.port, 'CLIENT KILL TYPE normal')).toBe(':50\r\n')
+      control.write('CLIENT KILL TYPE normal\r\n')
+      await control.until(/:50\r\n/)
       await expect.poll(() => server.sockets()).toBe(before)
     })
+    control.socket.destroy()
     const closer = await threadNamed(server.program.pid, 'bio_close_sock')
     expect(closingIn(calls, closer)).toMatchObject({ closed: 50, tooEarly: [] })
   })

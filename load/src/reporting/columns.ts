@@ -96,6 +96,7 @@ export function range(name: string, rows: Rows, head?: string): Column {
 export const ratio = (name: string, head: string): Column => ({
   head: `${head} (range)`,
   cell(row, rows) {
+    if (row.median(name) === null) return '-'
     const base = row.baseline(rows)
     return base === row ? '1' : withRatioRange(row.ratio(name, base))
   },
