@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { endWithTombstone } from '../src/adapters/tombstones.ts'
 import { writeData } from '../src/core/data/data.ts'
 import type { Keys } from '../src/core/index.ts'
+import { isExternal } from '../src/core/keys.ts'
 import type { Operation, Reply } from '../src/core/operation.ts'
 import { removeOrphans } from '../src/core/retention/orphans.ts'
 import {
@@ -87,7 +87,7 @@ describe.each(layouts)('%s', (_, keys) => {
               keys.sessions(userOf(id)),
             ]),
             ...keys.allPopular(),
-            ...['guest 0', 'guest 1'].map(keys.ended),
+            ...['ext:0', 'ext:1'].map(keys.ended),
           ])
           expect(Object.keys(state).filter((key) => !expected.has(key))).toEqual([])
           const logins = keys.parts().flatMap(({ login }) => Object.keys(state[login] ?? {}))
@@ -207,11 +207,11 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
   } else if (kind === 'patch') {
     yield writeData(keys, { ...write, id, mode: 'patch' }, times)
   } else if (kind === 'create' || kind === 'end') {
-    const guest = `guest ${action.session % 2}`
+    const guest = `ext:${action.session % 2}`
     if (kind === 'create') {
       yield writeData(keys, { ...write, id: guest, mode: 'create' }, times)
     } else {
-      yield endWithTombstone(keys, guest, 300)
+      yield endSessions(keys, [guest])
       ended.add(guest)
     }
   } else if (kind === 'logout') {
@@ -232,7 +232,7 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
     if (operation.commands.length === 0) return
     const gone = (yield operation) as Parameters<typeof forgetEnded>[1]
     // Only a tombstone prevents a late `create` from creating a session.
-    for (const { id } of gone) if (!id.startsWith('guest')) ended.add(id)
-    yield forgetEnded(keys, gone)
+    for (const { id } of gone) if (!isExternal(id)) ended.add(id)
+    yield forgetEnded(keys, gone, settledBefore)
   }
 }

@@ -1,6 +1,5 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { endWithTombstone } from '../src/adapters/tombstones.ts'
 import { withData, writeData } from '../src/core/data/data.ts'
 import { articleKeys as keys } from '../src/core/keys.ts'
 import { pipeline } from '../src/core/sending/wires.ts'
@@ -26,14 +25,14 @@ const state = async () => ({
   count: await server.redis.zscore('viewed:', item),
 })
 
-const written = (mode: 'create' | 'patch' | 'replace') => {
+const written = (mode: 'create' | 'patch' | 'replace', of = id) => {
   const fields = { set: [['cart', '[]']], removed: [] } as const
-  return writeData(keys, { id, mode, fields, maxFields: 9 }, { now: 2_000, idleBefore: 0 })
+  return writeData(keys, { id: of, mode, fields, maxFields: 9 }, { now: 2_000, idleBefore: 0 })
 }
 
-async function fresh(): Promise<void> {
+async function fresh(of = id): Promise<void> {
   await server.redis.flushall()
-  await pipeline.send(server.redis, updateToken(keys, { id, user: 'ada' }, 1).commands)
+  await pipeline.send(server.redis, updateToken(keys, { id: of, user: 'ada' }, 1).commands)
 }
 
 test('a view and a logout, in all 462 orders: the session stays gone, and the view counts or is undone', async () => {
@@ -96,9 +95,10 @@ test('a read with data and a logout, in all orders: all of the data, or no sessi
 })
 
 test('a `create` and an end with a tombstone, in all orders: the session stays gone', async () => {
-  const create = written('create')
-  const end = endWithTombstone(keys, id, 300)
-  for (const begin of [fresh, () => server.redis.flushall()]) {
+  const id = 'ext:a-session'
+  const create = written('create', id)
+  const end = endSessions(keys, [id])
+  for (const begin of [() => fresh(id), () => server.redis.flushall()]) {
     const orders = [...interleavings(create.commands.length, end.commands.length)]
     for (const order of orders) {
       await begin()

@@ -10,24 +10,34 @@ export interface Snapshot {
   readonly stored: unknown
   /** The cookie of the request, in which the framework has set the missing attributes. */
   readonly cookie: Fields
+  readonly user: SessionUser
 }
+
+/** The user according to `userOf`: null for none, undefined without that option. */
+export type SessionUser = string | null | undefined
 
 /** What to write: undefined fields are removed. */
 export interface Changes {
   fields: Fields
   swap?: SwappedField
+  /** Undefined: unchanged. */
+  user?: SessionUser
 }
 
 /** @param cookie The cookie of the request, if the framework has changed it since. */
-export function snapshotOf(fields: Fields, cookie = fields.cookie as Fields): Snapshot {
+export function snapshotOf(
+  fields: Fields,
+  user: SessionUser,
+  cookie = fields.cookie as Fields,
+): Snapshot {
   const texts = Object.entries(fields).map(
     ([name, value]) => [name, JSON.stringify(value)] as const,
   )
-  return { texts: new Map(texts), stored: fields.cookie, cookie }
+  return { texts: new Map(texts), stored: fields.cookie, cookie, user }
 }
 
 /** What a request has changed since the snapshot. */
-export function changesSince(before: Snapshot, fields: Fields): Changes {
+export function changesSince(before: Snapshot, fields: Fields, user: SessionUser): Changes {
   const changed = Object.entries(fields).filter(
     ([name, value]) => name !== 'cookie' && before.texts.get(name) !== JSON.stringify(value),
   )
@@ -35,6 +45,7 @@ export function changesSince(before: Snapshot, fields: Fields): Changes {
   const cookie = cookieChange(before, fields.cookie as Fields)
   return {
     ...cookie,
+    ...(user !== before.user && { user }),
     fields: Object.fromEntries([
       ...changed,
       ...removed.map((name) => [name, undefined]),

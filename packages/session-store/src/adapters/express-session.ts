@@ -9,7 +9,7 @@ export {
   type ImportProgress,
   importConnectRedis,
 } from './import-connect-redis.ts'
-export type { AdapterOptions, OldStore, StoredSession } from './session-store.ts'
+export type { AdapterOptions, OldStore, StoredSession, UserOf } from './session-store.ts'
 
 type SessionData = session.SessionData
 
@@ -41,7 +41,8 @@ export class OnetripSessionStore extends session.Store {
   ): session.Session & SessionData {
     const fields = plain(data)
     const loaded = super.createSession(request, data)
-    this.#snapshots.set(loaded, snapshotOf(fields, plain(loaded.cookie)))
+    const user = this.#sessions.userOf(fields)
+    this.#snapshots.set(loaded, snapshotOf(fields, user, plain(loaded.cookie)))
     return loaded
   }
 
@@ -59,9 +60,10 @@ export class OnetripSessionStore extends session.Store {
   async #save(id: string, saved: SessionData): Promise<void> {
     const fields = plain(saved)
     const before = this.#snapshots.get(saved)
+    const user = this.#sessions.userOf(fields)
     if (before === undefined) await this.#sessions.put(id, fields)
-    else await this.#sessions.patch(id, fields, changesSince(before, fields))
-    this.#snapshots.set(saved, snapshotOf(fields))
+    else await this.#sessions.patch(id, fields, changesSince(before, fields, user))
+    this.#snapshots.set(saved, snapshotOf(fields, user))
   }
 
   /** Restarts the idle timeout and stores the expiry of the cookie. */

@@ -1,22 +1,29 @@
-import { callsOf, contextOf } from '../core/context.ts'
+import { callsOf, contextOf, isIdle } from '../core/context.ts'
 import { decodeReadable, readStored, type SessionData } from '../core/data/data.ts'
 import type { SwappedField } from '../core/data/data-fields.ts'
-import { sessionData } from '../core/data/session-data.ts'
+import { sessionData, type WriteOptions } from '../core/data/session-data.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
-import { checkNumber, checkString } from '../core/input.ts'
-import { EXTERNAL, type Keys } from '../core/keys.ts'
+import { checkName, checkNumber, checkString } from '../core/input.ts'
+import { EXTERNAL, isExternal, type Keys } from '../core/keys.ts'
 import { type Command, type Operation, timeOf } from '../core/operation.ts'
-import { forgetSessions } from '../core/sessions/list-operations.ts'
-import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../core/sessions/walk.ts'
-import type { SessionStore } from '../core/store.ts'
+import { cursorOf } from '../core/sessions/cursor.ts'
+import { enlistSession } from '../core/sessions/list-operations.ts'
 import {
-  endCopy,
-  endWithTombstone,
+  GUEST,
   MAX_TOMBSTONE_SECONDS,
   MIN_TOMBSTONE_SECONDS,
-  shortenTombstone,
   tombstoneSeconds,
-} from './tombstones.ts'
+} from '../core/sessions/session-operations.ts'
+import {
+  type ListedSession,
+  rangeOf,
+  totalEnded,
+  userSessionLists,
+} from '../core/sessions/user-session-lists.ts'
+import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../core/sessions/walk.ts'
+import type { SessionStore } from '../core/store.ts'
+import type { PageOptions } from '../core/store-options.ts'
+import { endCopy, shortenTombstone } from './tombstones.ts'
 
 const MAX_ID_LENGTH = 1_024
 const MAX_BLOCKED_MS = 1000 * MAX_TOMBSTONE_SECONDS
@@ -28,10 +35,26 @@ export interface ExternalSession {
   data: SessionData
 }
 
+/** Whose session it is: null for nobody. */
+interface OwnedData extends SessionData {
+  user: string | null
+}
+
+/** A page of a user's external sessions. */
+export interface ExternalSessionPage {
+  /** Latest login first: `loggedInAt` is when the session became one of the user. */
+  sessions: ListedSession[]
+  /** The cursor of the next page; undefined on the last one. */
+  nextCursor?: string
+}
+
 /**
- * Sessions whose ids other software creates and verifies: for adapters such as that of express-session. The
- * store treats them as guest sessions with data: they count towards the janitor's `maxSessions`, end when they
- * are idle, and belong to no user. Tokens cannot reach them.
+ * Sessions whose ids other software creates and verifies: for adapters such as that of express-session. They
+ * count towards the janitor's `maxSessions`, and end when they are idle. Tokens cannot reach them.
+ *
+ * A session with a user counts towards `maxSessionsPerUser`, and all functions of the store for a user's sessions
+ * include it. Ended by one of them, it cannot be created again for `idleSeconds` (300 to 34,560,000). Other sessions
+ * are guest sessions with data.
  *
  * Fields may have any names. Unless `dataLimits` are set, a session has at most 10,000 fields, a field 8 MiB of JSON,
  * and a write 32 MiB.
@@ -43,17 +66,17 @@ export interface ExternalSessions {
   /** The store's idle timeout, in seconds. Each write of a session restarts it. */
   readonly idleSeconds: number
 
-  /** Returns the data; undefined if the session has ended or is idle. One round trip. */
-  read(id: string): Promise<SessionData | undefined>
+  /** Returns user and data; undefined if the session has ended or is idle. One round trip. */
+  read(id: string): Promise<OwnedData | undefined>
 
   /**
-   * Replaces all data of a session, or creates the session. Returns false, and writes nothing, if `end` ended it
-   * within the last five minutes. One round trip.
+   * Replaces all data of a session, or creates the session. Returns false, and writes nothing, if the session was
+   * ended and cannot be created again yet. One round trip; see `UserOption`.
    */
-  put(id: string, fields: Readonly<Record<string, unknown>>): Promise<boolean>
+  put(id: string, fields: Readonly<Record<string, unknown>>, options?: UserOption): Promise<boolean>
 
   /**
-   * Creates a session that another store has, unless it exists or `end` ended it. One round trip.
+   * Creates a session that another store has, unless it exists or was ended. One round trip; see `UserOption`.
    *
    * With `isCopy`, the other store keeps the session, and its state stays valid until somebody writes the copy. A
    * copy has version 0 until then: `add` replaces it, and `endCopy` ends it.
@@ -75,14 +98,12 @@ export interface ExternalSessions {
 
   /**
    * Changes these fields; undefined removes a field; all others stay. Returns false, and writes nothing, if the
-   * session has ended or is idle. One round trip.
-   *
-   * @param swap One more field, which is written only if no other request has changed it.
+   * session has ended or is idle. One round trip; see `UserOption`.
    */
   patch(
     id: string,
     fields: Readonly<Record<string, unknown>>,
-    swap?: SwappedField,
+    options?: ExternalPatchOptions,
   ): Promise<boolean>
 
   /**
@@ -91,6 +112,15 @@ export interface ExternalSessions {
    */
   end(id: string, blockedSeconds?: number): Promise<boolean>
 
+  /** One page of the external sessions of a user. Two round trips; see `store.userSessions`. */
+  ofUser(user: string, page?: PageOptions): Promise<ExternalSessionPage>
+
+  /**
+   * Ends all sessions of a user, also those of tokens, except this one. Returns their number. Errors as of
+   * `store.endUserSessions`.
+   */
+  endOthers(user: string, id: string): Promise<number>
+
   /**
    * All external sessions that are not idle, without fields that are not JSON in Redis. Walks all logins of the
    * store. For administrators.
@@ -98,7 +128,22 @@ export interface ExternalSessions {
   walk(): AsyncGenerator<ExternalSession>
 }
 
-export interface AddOptions {
+export interface UserOption {
+  /**
+   * The user of the session from now on; null for none. Default: unchanged; a new session has none. A change of the
+   * user takes two more round trips: the session is added to the user's list before it becomes the user's.
+   */
+  user?: string | null | undefined
+}
+
+export interface ExternalPatchOptions extends UserOption {
+  /** One more field, which is written only if no other request has changed it. */
+  swap?: SwappedField | undefined
+  /** Write only if the data has this version, otherwise fail with `ONETRIP_CONFLICT`. */
+  ifVersion?: number | undefined
+}
+
+export interface AddOptions extends UserOption {
   /** Idle timeout until the next write, in ms. Default and maximum: the idle timeout of the store. */
   leftMs?: number
   /**
@@ -134,41 +179,86 @@ function contentsOf(keys: Keys, ids: readonly string[]): Operation<ExternalSessi
  */
 export function externalSessions(store: SessionStore): ExternalSessions {
   const context = contextOf(store)
-  const { runner, keys, now, idleSeconds, rules } = context
+  const { runner, keys, now, idleSeconds, maxSessionsPerUser, rules } = context
   const byId = sessionData(context, rules.external)
+  const lists = userSessionLists(context)
+
+  /** Returns false if there is no session and none was created. */
+  async function write(
+    id: string,
+    mode: 'create' | 'copy' | 'patch',
+    fields: Readonly<Record<string, unknown>>,
+    { user: owner, ...options }: UserOption & Omit<WriteOptions, 'user'> = {},
+  ): Promise<boolean> {
+    if (typeof owner !== 'undefined' && owner !== null) checkName('user', owner)
+    const user = owner === null ? GUEST : owner
+    let listed = 0
+    const enlist = async () => {
+      if (user) listed = await runner.run(enlistSession(keys, { id, user }, now()))
+    }
+    const written = await byId.write(id, mode, fields, { ...options, user, enlist })
+    if (written === undefined) return false
+    // If either fails, reading the list or the next login does it.
+    if (written.left) lists.forget(written.left, [id]).catch(() => undefined)
+    if (user && listed > maxSessionsPerUser) {
+      await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
+    }
+    return true
+  }
+
   const calls = callsOf<Omit<ExternalSessions, 'idleSeconds' | 'walk'>>(context, {
-    read: async (id) => await byId.read(externalId(id)),
-    put: async (id, fields) => (await byId.write(externalId(id), 'create', fields)) !== undefined,
+    async read(id) {
+      const found = await byId.read(externalId(id))
+      return found && { user: found.user, ...found.data }
+    },
+    put: async (id, fields, { user } = {}) =>
+      await write(externalId(id), 'create', fields, { user }),
     async add(id, fields, options = {}) {
       const { leftMs = 1000 * idleSeconds, blockedMs = MAX_BLOCKED_MS, isCopy = false } = options
+      const { user } = options
       checkNumber('leftMs', leftMs, { min: 0 })
       checkNumber('blockedMs', blockedMs, { min: 1 })
       const isLimited = Number.isFinite(idleSeconds) && leftMs < 1000 * idleSeconds
-      const write = {
+      const added = {
+        user,
         ifVersion: 0,
         seenAt: isLimited ? now() - (1000 * idleSeconds - leftMs) : now(),
         blockedMs: Math.ceil(Math.min(blockedMs, MAX_BLOCKED_MS)),
       }
       try {
         const mode = isCopy ? 'copy' : 'create'
-        return (await byId.write(externalId(id), mode, fields, write)) ? 'added' : 'ended'
+        return (await write(externalId(id), mode, fields, added)) ? 'added' : 'ended'
       } catch (error) {
         if (error instanceof StoreError && error.code === 'ONETRIP_CONFLICT') return 'exists'
         throw error
       }
     },
-    endCopy: async (id) => await runner.run(endCopy(keys, externalId(id))),
+    async endCopy(id) {
+      const user = await runner.run(endCopy(keys, externalId(id)))
+      if (user) lists.forget(user, [externalId(id)]).catch(() => undefined)
+    },
     async limitBlock(id, seconds) {
       await runner.run(shortenTombstone(keys, externalId(id), tombstoneSeconds(seconds)))
     },
-    patch: async (id, fields, swap) =>
-      (await byId.write(externalId(id), 'patch', fields, { swap })) !== undefined,
-    end: idempotent(async (id, blockedSeconds = MIN_TOMBSTONE_SECONDS) => {
-      const seconds = tombstoneSeconds(blockedSeconds)
-      const user = await runner.run(endWithTombstone(keys, externalId(id), seconds))
-      if (user) await runner.run(forgetSessions(keys, user, [externalId(id)]))
-      return user !== undefined
-    }),
+    patch: async (id, fields, options) => await write(externalId(id), 'patch', fields, options),
+    end: idempotent(
+      async (id, blockedSeconds = MIN_TOMBSTONE_SECONDS) =>
+        await lists.end(externalId(id), tombstoneSeconds(blockedSeconds)),
+    ),
+    async ofUser(user, page = {}) {
+      checkName('user', user)
+      const { sessions, last } = await lists.page(user, rangeOf(page))
+      return {
+        sessions: sessions
+          .filter((session) => isExternal(session.id) && !isIdle(context, session))
+          .map(({ id, ...times }) => ({ id: id.slice(EXTERNAL.length), ...times })),
+        ...(last && { nextCursor: cursorOf(last) }),
+      }
+    },
+    async endOthers(user, id) {
+      checkName('user', user)
+      return await totalEnded(lists.endAll(user, externalId(id)))
+    },
   })
 
   async function* walkAll(): AsyncGenerator<ExternalSession> {

@@ -7,7 +7,7 @@ export {
   type ImportProgress,
   importConnectRedis,
 } from './import-connect-redis.ts'
-export type { AdapterOptions, OldStore, StoredSession } from './session-store.ts'
+export type { AdapterOptions, OldStore, StoredSession, UserOf } from './session-store.ts'
 
 /**
  * Creates a store for @fastify/session: `register(session, { store: fastifySessionStore(store), … })`.

@@ -3,7 +3,7 @@ import { checkNumber, checkObject, checkString } from '../core/input.ts'
 import { escapedPattern } from '../core/keys.ts'
 import type { SessionStore } from '../core/store.ts'
 import { type ExternalSessions, externalSessions } from './external-sessions.ts'
-import { expiryOf } from './session-store.ts'
+import { checkedUserOf, expiryOf, type UserOf } from './session-store.ts'
 
 /** What an import has done so far. */
 export interface ImportProgress {
@@ -23,6 +23,8 @@ export interface ImportOptions {
   send: (command: [string, ...string[]]) => Promise<unknown>
   /** The key prefix of connect-redis. Default `sess:`. */
   prefix?: string
+  /** As of the stores: returns the user of a session. */
+  userOf?: UserOf
   /** Sessions read and written concurrently, 1 to 1,000. Default 100. */
   batchSize?: number
   /** Called after each batch. */
@@ -53,6 +55,7 @@ export async function importConnectRedis(
 ): Promise<ImportProgress> {
   checkObject('options', options)
   const { send, prefix = 'sess:', batchSize = 100, onProgress, signal } = options
+  const userOf = checkedUserOf(options.userOf)
   if (typeof send !== 'function') {
     throw new StoreError('ONETRIP_INVALID_INPUT', 'send must be a function')
   }
@@ -64,7 +67,7 @@ export async function importConnectRedis(
     if (typeof outcome === 'string') progress[outcome]++
     else progress.skipped[outcome.skipped] = (progress.skipped[outcome.skipped] ?? 0) + 1
   }
-  const sessions = externalSessions(store)
+  const target = { sessions: externalSessions(store), userOf }
   let cursor = '0'
   do {
     const reply = await send(['SCAN', cursor, 'MATCH', match, 'COUNT', String(batchSize)])
@@ -74,7 +77,7 @@ export async function importConnectRedis(
       signal?.throwIfAborted()
       const batch = keys.slice(at, at + batchSize)
       const outcomes = await Promise.all(
-        batch.map((key) => importOne(sessions, send, key, key.slice(prefix.length))),
+        batch.map((key) => importOne(target, send, key, key.slice(prefix.length))),
       )
       outcomes.forEach(count)
       onProgress?.(progress)
@@ -87,8 +90,13 @@ export async function importConnectRedis(
 const NO_EXPIRY = -1
 const NO_KEY = -2
 
+interface Target {
+  sessions: ExternalSessions
+  userOf: ReturnType<typeof checkedUserOf>
+}
+
 async function importOne(
-  sessions: ExternalSessions,
+  { sessions, userOf }: Target,
   send: ImportOptions['send'],
   key: string,
   id: string,
@@ -102,9 +110,11 @@ async function importOne(
   if (session === undefined) return { skipped: 'not JSON' }
   if (!isObject(session) || !isObject(session.cookie)) return { skipped: 'not a session' }
   if (expiryOf(session) <= Date.now()) return { skipped: 'expired' }
+  const user = userWith(userOf, session)
+  if (user instanceof StoreError) return { skipped: 'no valid user' }
   const left = ttlMs === NO_EXPIRY ? {} : { leftMs: ttlMs, blockedMs: Math.max(1, ttlMs) }
   try {
-    const added = await sessions.add(id, session, { ...left, isCopy: true })
+    const added = await sessions.add(id, session, { ...left, user, isCopy: true })
     if (added === 'ended') return { skipped: 'destroyed' }
     return added === 'added' ? 'imported' : 'existing'
   } catch (error) {
@@ -112,6 +122,15 @@ async function importOne(
       return { skipped: 'beyond the limits of the store' }
     }
     throw error
+  }
+}
+
+/** The error of a session that `userOf` rejects is counted: it must not stop the import of the others. */
+function userWith(userOf: Target['userOf'], session: object) {
+  try {
+    return userOf(session)
+  } catch (error) {
+    return error as StoreError
   }
 }
 

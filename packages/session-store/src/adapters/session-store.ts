@@ -1,9 +1,10 @@
 import type { SessionData } from '../core/data/data.ts'
 import { publishWarning } from '../core/diagnostics.ts'
 import { StoreError } from '../core/errors.ts'
+import { checkName } from '../core/input.ts'
 import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 import type { SessionStore } from '../core/store.ts'
-import type { Changes } from './changes.ts'
+import type { Changes, SessionUser } from './changes.ts'
 import { type ExternalSessions, externalSessions } from './external-sessions.ts'
 import { limitedWarnings } from './warnings.ts'
 
@@ -27,32 +28,91 @@ export interface AdapterOptions {
    * that the store cannot take (one beyond `dataLimits`) stays in the old store, and its user gets a new session.
    */
   migrateFrom?: OldStore
+  /**
+   * Returns the user of a session, undefined or null if it has none: then all functions of the store for a user's
+   * sessions include it, such as `endUserSessions`. Called with each session that is loaded or saved. If it throws or
+   * returns no valid name (1 to 128 characters, no control characters), that load or save fails, and the session stays
+   * as it was. Default: sessions belong to nobody.
+   */
+  userOf?: UserOf
 }
 
-const optionNames: NamesOf<AdapterOptions> = { migrateFrom: true }
+/** @param session As stored: JSON values. Do not change it. */
+export type UserOf = (session: StoredSession) => string | null | undefined
+
+const optionNames: NamesOf<AdapterOptions> = { migrateFrom: true, userOf: true }
+
+/**
+ * A function that returns the user of a session: null for none, undefined without `userOf`.
+ *
+ * The function throws StoreError `ONETRIP_WRONG_TYPE` if `userOf` throws or returns something else, and
+ * `ONETRIP_INVALID_INPUT` for an invalid name.
+ *
+ * @throws TypeError if `userOf` is not a function.
+ */
+export function checkedUserOf(userOf: UserOf | undefined): (session: unknown) => SessionUser {
+  if (userOf === undefined) return () => undefined
+  if (typeof userOf !== 'function') throw new TypeError('userOf must be a function')
+  return (session) => {
+    const user = resultOfUserOf(userOf, session as StoredSession)
+    if (user === undefined || user === null) return null
+    checkName('the user that userOf returns', user)
+    return user
+  }
+}
+
+function resultOfUserOf(userOf: UserOf, session: StoredSession): SessionUser {
+  try {
+    return userOf(session)
+  } catch (cause) {
+    throw new StoreError('ONETRIP_WRONG_TYPE', `userOf threw ${nameOf(cause)}`, { cause })
+  }
+}
+
+/** How often loading a session tries to give it its user. */
+const MAX_ATTEMPTS = 3
+
+/** Another request has saved the session, and its user. */
+function unlessConflict(error: unknown): void {
+  if (!(error instanceof StoreError && error.code === 'ONETRIP_CONFLICT')) throw error
+}
 
 /** The functions that both adapters share. They return promises; `answer` serves callbacks. */
 export function adapter(store: SessionStore, options: AdapterOptions = {}) {
   const sessions = externalSessions(store)
   checkOptionNames('the session store of a framework', options, optionNames)
   const { migrateFrom } = options
+  const userOf = checkedUserOf(options.userOf)
   const warn = limitedWarnings()
   let warned = false
   let warnedOfUnmovable = false
 
+  /** Loads the session. Gives one from before the option `userOf` its user. */
   async function get(id: string): Promise<StoredSession | null> {
+    // It reads the session again, because another one may have replaced it. `userOf` may always return another user.
+    for (let attempt = 0; ; attempt++) {
+      const found = await load(id)
+      const user = found && userOf(found.fields)
+      if (user === undefined || user === found?.user || attempt === MAX_ATTEMPTS) {
+        return found?.fields ?? null
+      }
+      await sessions.patch(id, {}, { user, ifVersion: found?.version }).catch(unlessConflict)
+    }
+  }
+
+  async function load(id: string): Promise<Loaded | undefined> {
     let found = await read(sessions, id)
-    if (migrateFrom === undefined) return found?.fields ?? null
+    if (migrateFrom === undefined) return found
     // The old store decides on a session that is missing here, or that is a copy by an import (version 0). The loop
     // asks twice only if an import adds the session in between.
     for (let asked = false; found ? found.version === 0 : !asked; asked = true) {
       const old = await resultOf((callback) => migrateFrom.get(id, callback))
-      if (old && !(await move(id, old))) return null
+      if (old && !(await move(id, old))) return undefined
       if (!old && found) await sessions.endCopy(id)
       // Not `old`: another request may have moved and changed the session meanwhile.
       found = await read(sessions, id)
     }
-    return found?.fields ?? null
+    return found
   }
 
   /**
@@ -64,7 +124,8 @@ export function adapter(store: SessionStore, options: AdapterOptions = {}) {
    */
   async function move(id: string, old: unknown): Promise<boolean> {
     try {
-      const added = await sessions.add(id, plain(old))
+      const fields = plain(old)
+      const added = await sessions.add(id, fields, { user: userOf(fields) })
       if (added !== 'exists') await destroyOld(id)
       if (added === 'added') await sessions.limitBlock(id, sessions.idleSeconds)
       return true
@@ -144,15 +205,22 @@ export function adapter(store: SessionStore, options: AdapterOptions = {}) {
     get,
     destroy,
     all,
+    userOf,
+    ofUser: sessions.ofUser,
+    endOthers: sessions.endOthers,
 
     async put(id: string, session: unknown): Promise<void> {
       const fields = plain(session)
-      await save(id, fields, () => sessions.put(id, fields))
+      await save(id, fields, () => sessions.put(id, fields, { user: userOf(fields) }))
     },
 
     /** Writes the changes of a loaded session. Does not bring back an ended session. */
-    async patch(id: string, session: StoredSession, { fields, swap }: Changes): Promise<void> {
-      await save(id, session, () => sessions.patch(id, fields, swap))
+    async patch(
+      id: string,
+      session: StoredSession,
+      { fields, ...changes }: Changes,
+    ): Promise<void> {
+      await save(id, session, () => sessions.patch(id, fields, changes))
     },
 
     /** Restarts the idle timeout and stores the expiry of the cookie. Does not bring back an ended session. */
@@ -223,7 +291,9 @@ const resultOf = (call: (callback: (error: unknown, result?: unknown) => void) =
     Promise.resolve(returned).catch(reject)
   })
 
-async function read(sessions: ExternalSessions, id: string): Promise<SessionData | undefined> {
+type Loaded = NonNullable<Awaited<ReturnType<ExternalSessions['read']>>>
+
+async function read(sessions: ExternalSessions, id: string): Promise<Loaded | undefined> {
   let found = await sessions.read(id)
   // Another request created the session between two commands of the read.
   if (found && isEmpty(found)) found = await sessions.read(id)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { type AdapterOptions, expressSessionStore } from '../../src/adapters/express-session.ts'
 import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
 import { partitionedKeys } from '../../src/cluster/index.ts'
 import type { SessionStore, StoreWarning } from '../../src/core/index.ts'
@@ -20,12 +20,20 @@ interface Adapter {
   clear(): Promise<unknown>
 }
 
-const forExpress = (store: SessionStore) => expressSessionStore(store) as unknown as Adapter
+const forExpress = (store: SessionStore, options?: AdapterOptions) =>
+  expressSessionStore(store, options) as unknown as Adapter
+
+const userOf = () => 'grace'
 
 const adapters: [string, (store: SessionStore) => Adapter][] = [
-  ['express-session', forExpress],
+  ['express-session', (store) => forExpress(store)],
+  ['express-session, with userOf', (store) => forExpress(store, { userOf })],
   // It has only get, set and destroy.
   ['@fastify/session', (store) => Object.assign(forExpress(store), fastifySessionStore(store))],
+  [
+    '@fastify/session, with userOf',
+    (store) => Object.assign(forExpress(store), fastifySessionStore(store, { userOf })),
+  ],
 ]
 
 const IDLE_SECONDS = 100
@@ -62,7 +70,10 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect(await adapter.length()).toBe(1)
     await adapter.set('789', { cookie: { originalMaxAge: null, expires: inSeconds(-90) } })
     expect(await adapter.length()).toBe(0)
-    expect(Object.keys(await server.dump()).filter((key) => !key.startsWith('ended:'))).toEqual([])
+    const left = async () => Object.keys(await server.dump())
+    await expect
+      .poll(async () => (await left()).filter((key) => !key.startsWith('ended:')))
+      .toEqual([])
   })
 
   test('a late set or touch does not bring a destroyed session back', async () => {
@@ -127,7 +138,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     const { keys } = options
     await server.redis.hdel(keys.login(`ext:${late}`), `ext:${late}`)
     await server.redis.zrem(keys.recent(`ext:${late}`), `ext:${late}`)
-    expect(await sweep(store)).toMatchObject({ swept: 1 })
+    expect((await sweep(store)).swept).toBeGreaterThan(0)
     expect((await adapter.ids())?.sort()).toEqual([early, 'another shape'].sort())
 
     clock.pass(20)

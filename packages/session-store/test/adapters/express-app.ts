@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler, type Request, type Response } from 'express'
 import session, { type SessionOptions } from 'express-session'
 import { expect, onTestFinished } from 'vitest'
-import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { type AdapterOptions, expressSessionStore } from '../../src/adapters/express-session.ts'
 import type { SessionStoreOptions } from '../../src/core/index.ts'
 import { Clock, type retentionServer } from '../retention-fixture.ts'
 
@@ -19,26 +19,28 @@ export const rounded = (ms: number): number => expect.closeTo(ms, -3)
 type Express = typeof import('express')
 
 /** The tested versions of Express. */
-export const versionsOfExpress: [version: string, express: Express][] = [
-  ['Express 5', express],
-  ['Express 4', require('express-4')],
+export const versionsOfExpress: [version: string, express: Express, adapter: AdapterOptions][] = [
+  ['Express 5', express, {}],
+  ['Express 5, with userOf', express, { userOf: ({ user }) => user as string | undefined }],
+  ['Express 4', require('express-4'), {}],
 ]
 
 interface Options {
   express?: Express
   session?: Partial<SessionOptions>
   store?: Partial<SessionStoreOptions>
+  adapter?: AdapterOptions
 }
 
 /** An application with express-session. Each call of `browser` returns a new client with its own cookies. */
 export async function expressForThisTest(
   server: ReturnType<typeof retentionServer>,
-  { express: version = express, session: options, store: storeOptions }: Options = {},
+  { express: version = express, session: options, store: storeOptions, ...own }: Options = {},
 ) {
   const clock = new Clock()
   const store = await server.storeForThisTest(clock, storeOptions)
   const app = version()
-  const adapter = expressSessionStore(store)
+  const adapter = expressSessionStore(store, own.adapter)
   const errors: unknown[] = []
   app.use(
     session({

@@ -18,11 +18,11 @@ const server = retentionServer()
 const HOUR = 3_600_000
 const remembered = { maxAge: 10 * 24 * HOUR }
 
-describe.each(versionsOfExpress)('%s', (_, express) => {
+describe.each(versionsOfExpress)('%s', (_, express, adapter) => {
   const applicationForThisTest = (
     options: Partial<SessionOptions> = {},
     storeOptions: Partial<SessionStoreOptions> = {},
-  ) => expressForThisTest(server, { express, session: options, store: storeOptions })
+  ) => expressForThisTest(server, { express, session: options, store: storeOptions, adapter })
 
   test('parallel requests that change different fields lose no change', async () => {
     const { browser, hold, adapter } = await applicationForThisTest()

@@ -198,24 +198,29 @@ export function withDataIf<
 
 /**
  * KEYS: login, recent, data; ended too if the mode is `create` or `copy`. ARGV: id, now, mode, idle before, expected
- * version or '', maximum number of fields, lifetime of a tombstone in ms or ''; of the field to swap the name or '',
- * and its old and new JSON text; number of fields to remove, their names, then name and JSON text of each field to
- * set. Returns the new version, or why nothing was written.
+ * version or '', maximum number of fields, lifetime of a tombstone in ms or ''; user, and how to set it ('keep',
+ * 'unlisted' or 'listed'); of the field to swap the name or '', and its old and new JSON text; number of fields to
+ * remove, their names, then name and JSON text of each field to set. Returns the new version, with the user that the
+ * session no longer has, if any; or why nothing was written.
  */
 const WRITE = `
 local id, now, mode = ARGV[1], ARGV[2], ARGV[3]
-local swap, removed = 8, 12 -- positions in ARGV
+local swap, removed = 10, 14 -- positions in ARGV
 local set = removed + tonumber(ARGV[removed - 1])
 local function inParts(command, from, to)
   for at = from, to, ${2 * FIELDS_PER_COMMAND} do
     redis.call(command, KEYS[3], unpack(ARGV, at, math.min(at + ${2 * FIELDS_PER_COMMAND - 1}, to)))
   end
 end
-local exists = redis.call('HEXISTS', KEYS[1], id) == 1
+local owner = redis.call('HGET', KEYS[1], id)
+local exists = owner
   and tonumber(redis.call('ZSCORE', KEYS[2], id) or 0) >= tonumber(ARGV[4])
 if not exists and (not KEYS[4] or redis.call('EXISTS', KEYS[4]) == 1) then return 'gone' end
 local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
 if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
+local user = ARGV[8]
+if ARGV[9] == 'keep' then user = exists and owner or '${GUEST}' end
+if ARGV[9] == 'unlisted' and user ~= owner and user ~= '${GUEST}' then return 'unlisted' end
 local max = tonumber(ARGV[6])
 if mode == 'patch' and redis.call('HLEN', KEYS[3]) + (#ARGV - set + 1) / 2 > max then
   local has, count, grows = {}, 0, false
@@ -238,15 +243,16 @@ end
 version = mode == 'copy' and '0' or string.format('%.0f', version + 1)
 redis.call('HSET', KEYS[3], '${VERSION}', version)
 redis.call('ZADD', KEYS[2], now, id)
-if not exists then redis.call('HSET', KEYS[1], id, '${GUEST}') end
+if user ~= owner then redis.call('HSET', KEYS[1], id, user) end
 if ARGV[7] ~= '' then redis.call('SET', KEYS[4], '', 'PX', ARGV[7]) end
-return tonumber(version)`
+if not owner or owner == user or owner == '${GUEST}' then return tonumber(version) end
+return { tonumber(version), owner }`
 
 export interface DataWrite {
   id: string
   /**
    * `patch` changes the given fields. `replace` also removes all others. Both need a session. `create` replaces
-   * the data, or creates a guest session with this id, unless it has a tombstone (`endWithTombstone`). `copy` does
+   * the data, or creates a guest session with this id, unless it has a tombstone (`endSessions`). `copy` does
    * the same, and sets the version to 0.
    */
   mode: 'patch' | 'replace' | 'create' | 'copy'
@@ -255,6 +261,10 @@ export interface DataWrite {
    * once it has ended.
    */
   blockedMs?: number | undefined
+  /** The user of an external session from now on, or `GUEST`. Default: unchanged; a new session has none. */
+  user?: string | undefined
+  /** Whether the session is in the list of `user`. Otherwise it gets no other user than it has (`unlisted`). */
+  isListed?: boolean | undefined
   fields: EncodedFields
   swap?: EncodedSwap | undefined
   /** Write only if the data has this version. */
@@ -263,8 +273,14 @@ export interface DataWrite {
   maxFields: number
 }
 
+export interface NewVersion {
+  version: number
+  /** The user that the session had and no longer has. */
+  left?: string
+}
+
 /** The new version, or why nothing was written. */
-type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
+type WrittenData = NewVersion | 'gone' | 'conflict' | 'full' | 'unlisted'
 
 /**
  * Writes session data atomically and refreshes the session. Does not bring back a session that has ended or is
@@ -279,7 +295,7 @@ type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
  */
 export function writeData(
   keys: Keys,
-  { id, mode, blockedMs, fields, swap, ifVersion, maxFields }: DataWrite,
+  { id, mode, blockedMs, user, isListed, fields, swap, ifVersion, maxFields }: DataWrite,
   { now, idleBefore }: { now: number; idleBefore: number },
 ): Operation<WrittenData> {
   const own = [keys.login(id), keys.recent(id), keys.data(id)]
@@ -291,6 +307,7 @@ export function writeData(
     ...own,
     ...[id, scoreOf(now), mode, scoreOf(Math.max(0, idleBefore)), ifVersion ?? '', maxFields],
     blockedMs ?? '',
+    ...(user === undefined ? [GUEST, 'keep'] : [user, isListed ? 'listed' : 'unlisted']),
     ...(swap ?? ['', '', '']),
     ...[fields.removed.length, ...fields.removed],
     ...fields.set.flat(),
@@ -298,7 +315,11 @@ export function writeData(
   return {
     commands: [command],
     readOnly: false,
-    read: ([reply]) =>
-      typeof reply === 'number' ? { version: reply } : (reply as Exclude<WrittenData, object>),
+    read([reply]) {
+      if (typeof reply === 'number') return { version: reply }
+      if (!Array.isArray(reply)) return reply as Exclude<WrittenData, object>
+      const [version, left] = reply as [number, string]
+      return { version, left }
+    },
   }
 }

@@ -1,10 +1,11 @@
 import type { SessionContext, StoreContext } from '../context.ts'
 import { requireSession, StoreError } from '../errors.ts'
 import { checkNumber, checkObject } from '../input.ts'
-import { checkToken } from '../sessions/session-operations.ts'
+import { checkToken, type Session } from '../sessions/session-operations.ts'
 import {
   type DataPatch,
   type DataWrite,
+  type NewVersion,
   type PatchOptions,
   type SessionData,
   type UntypedData,
@@ -13,26 +14,26 @@ import {
 } from './data.ts'
 import { type DataRules, encodeFields, encodeSwap, type SwappedField } from './data-fields.ts'
 
-interface WriteOptions extends PatchOptions {
+export interface WriteOptions extends PatchOptions, Pick<DataWrite, 'blockedMs' | 'user'> {
   /** The new time of last use of the session, in milliseconds since 1970. Default now. */
   seenAt?: number
   swap?: SwappedField | undefined
-  /** See `DataWrite`. */
-  blockedMs?: number
+  /** Adds the session to the list of `user`. Called only if it has another user. */
+  enlist?: () => Promise<unknown>
 }
 
 /** Session data by session id. The caller must check that the client may use the id. */
 export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, rules: DataRules) {
   return {
-    /** The data of a session; undefined if it has ended or is idle. One round trip. */
-    async read(id: string): Promise<UntypedData | undefined> {
+    /** A session with its data; undefined if it has ended or is idle. One round trip. */
+    async read(id: string): Promise<(Session & { data: UntypedData }) | undefined> {
       const session = await runner.run(withData(checkToken(keys, id), keys, id))
-      if (session === undefined || session.lastSeenAt < now() - 1000 * idleSeconds) return undefined
-      return session.data
+      return session && session.lastSeenAt >= now() - 1000 * idleSeconds ? session : undefined
     },
 
     /**
-     * Writes data according to `mode` (see `DataWrite`), in one round trip. Undefined fields are removed.
+     * Writes data according to `mode` (see `DataWrite`), in one round trip; three if the session gets a user.
+     * Undefined fields are removed.
      *
      * @returns The new version; undefined if there is no session and none was created.
      * @throws StoreError `ONETRIP_INVALID_INPUT` as `encodeFields`, or if the session would have too many
@@ -42,8 +43,8 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
       id: string,
       mode: DataWrite['mode'],
       data: object,
-      { ifVersion, seenAt = now(), swap: swapped, blockedMs }: WriteOptions = {},
-    ): Promise<{ version: number } | undefined> {
+      { ifVersion, seenAt = now(), swap: swapped, blockedMs, user, enlist }: WriteOptions = {},
+    ): Promise<NewVersion | undefined> {
       const fields = encodeFields(data, rules)
       const swap = swapped && encodeSwap(swapped, rules)
       if (ifVersion !== undefined)
@@ -54,8 +55,12 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
         })
       const maxFields = rules.fields
       const times = { now: seenAt, idleBefore: now() - 1000 * idleSeconds }
-      const write = { id, mode, fields, swap, ifVersion, maxFields, blockedMs }
-      const written = await runner.run(writeData(keys, write, times))
+      const write = { id, mode, fields, swap, ifVersion, maxFields, blockedMs, user }
+      let written = await runner.run(writeData(keys, write, times))
+      if (written === 'unlisted') {
+        await enlist?.()
+        written = await runner.run(writeData(keys, { ...write, isListed: true }, times))
+      }
       if (written === 'gone') return undefined
       if (written === 'full') {
         const message = `the session's data would have more than ${maxFields} fields`
@@ -65,7 +70,7 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
         const message = `the session's data is not at version ${ifVersion}; read it again`
         throw new StoreError('ONETRIP_CONFLICT', message)
       }
-      return written
+      return written as NewVersion
     },
   }
 }
@@ -83,7 +88,7 @@ export function dataFunctions<Fields extends object>(context: StoreContext) {
      *   if a field in Redis is not JSON.
      */
     async data(token: string): Promise<SessionData<Fields>> {
-      return requireSession(await byId.read(tokens.verify(token))) as SessionData<Fields>
+      return requireSession(await byId.read(tokens.verify(token))).data as SessionData<Fields>
     },
 
     /**

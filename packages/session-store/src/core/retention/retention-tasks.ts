@@ -58,10 +58,11 @@ export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep
  * cluster. Reading a list removes entries that remain after a failure.
  */
 export async function forget(
-  { runner, keys }: RetentionContext,
+  context: RetentionContext,
   ended: readonly retention.EndedSession[],
 ): Promise<void> {
-  const operation = retention.forgetEnded(keys, ended)
+  const { runner, keys } = context
+  const operation = retention.forgetEnded(keys, ended, settledBefore(context))
   if (operation.commands.length === 0) return
   try {
     await runner.run(operation)

@@ -1,8 +1,12 @@
 import { StoreError } from '../errors.ts'
+import { EXTERNAL } from '../keys.ts'
 import type { Entry } from './list-operations.ts'
 
-/** Longer than any valid cursor, in characters. */
-const MAX_CURSOR_LENGTH = 200
+/** Longer than any valid cursor, in characters: ids of external sessions are long. */
+const MAX_CURSOR_LENGTH = 4_400
+
+/** Login time and session id. */
+const POSITION = new RegExp(`^(\\d+(?:\\.\\d+)?) ([\\w-]{1,128}|${EXTERNAL}.{1,1024})$`, 's')
 
 /**
  * Encodes the position of an entry in a user's session list. The position stays valid if the entry is removed,
@@ -15,7 +19,7 @@ export const cursorOf = ({ score, id }: Entry): string =>
 export function positionOf(cursor: unknown): Entry {
   if (typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH) {
     const text = Buffer.from(cursor, 'base64url').toString()
-    const [, score, id] = /^(\d+(?:\.\d+)?) ([\w-]+)$/.exec(text) ?? []
+    const [, score, id] = POSITION.exec(text) ?? []
     if (score !== undefined && id !== undefined) {
       const position = { score: Number(score), id }
       if (cursorOf(position) === cursor) return position

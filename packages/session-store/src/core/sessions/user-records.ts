@@ -4,7 +4,7 @@ import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operation.ts'
 import { dropList } from './list-operations.ts'
-import { endSessions } from './session-operations.ts'
+import { endSessions, tombstoneSeconds } from './session-operations.ts'
 import { totalEnded, userSessionLists } from './user-session-lists.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from './walk.ts'
 
@@ -109,13 +109,13 @@ const timeOrNull = (score: Reply | undefined): number | null =>
 
 /** The functions of the store for all records of a user. */
 export function userRecords(context: StoreContext) {
-  const { runner, keys, checks } = context
+  const { runner, keys, checks, idleSeconds } = context
   const lists = userSessionLists(context)
 
   async function* erase(user: string, options: WalkOptions): AsyncGenerator<number> {
     yield* lists.endAll(user)
     for await (const ids of sessionsOf(context, user, options)) {
-      const users = await runner.run(endSessions(keys, ids))
+      const users = await runner.run(endSessions(keys, ids, tombstoneSeconds(idleSeconds)))
       for (const id of ids) checks.forget(id)
       yield users.filter((owner) => owner !== undefined).length
     }

@@ -9,11 +9,18 @@ import { positionOf } from './cursor.ts'
 import {
   type Entry,
   forgetSessions,
+  forgetSettled,
   inListOrder,
   newestEntries,
   oldestEntries,
 } from './list-operations.ts'
-import { endSessions, labelledStatesOf, MAX_LOGIN_SECONDS, statesOf } from './session-operations.ts'
+import {
+  endSessions,
+  labelledStatesOf,
+  MAX_LOGIN_SECONDS,
+  statesOf,
+  tombstoneSeconds,
+} from './session-operations.ts'
 
 export interface ListedSession {
   /** The session id, for `revokeSession`. It is not a credential. */
@@ -71,21 +78,36 @@ export async function totalEnded(steps: AsyncIterable<number>): Promise<number> 
   return total
 }
 
-/** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
+/**
+ * The session lists of users. `login` adds entries; reading a list removes entries without a session.
+ *
+ * @param idleSeconds How long an external session that ends by its user's list cannot be created again: as long as
+ *   a store to migrate from may have it.
+ */
 export function userSessionLists({
   runner,
   keys,
   now,
   checks,
+  idleSeconds = 0,
 }: {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
   checks?: Pick<Checks, 'forget'>
+  idleSeconds?: number
 }) {
+  const blockedSeconds = tombstoneSeconds(idleSeconds)
+  const settledBefore = () => scoreOf(now()) - MAX_LOGIN_SECONDS
+
+  /** Removes sessions from the list of a user who does not have them. */
+  async function forget(user: string, ids: readonly string[]): Promise<void> {
+    await runner.run(forgetSettled(keys, user, ids, settledBefore()))
+  }
+
   /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
-  async function end(id: string): Promise<boolean> {
-    const [user] = await runner.run(endSessions(keys, [id]))
+  async function end(id: string, blocked = blockedSeconds): Promise<boolean> {
+    const [user] = await runner.run(endSessions(keys, [id], blocked))
     checks?.forget(id)
     if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
     return user !== undefined
@@ -111,16 +133,16 @@ export function userSessionLists({
         const { id, score } = entry
         const { user: _, ...rest } = state
         sessions.push({ id, loggedInAt: timeOf(score), ...rest })
-      } else if (entry.score < scoreOf(now()) - MAX_LOGIN_SECONDS) stale.push(entry.id)
+      } else if (entry.score < settledBefore()) stale.push(entry.id)
     })
-    if (stale.length > 0) await runner.run(forgetSessions(keys, user, stale))
+    if (stale.length > 0) await forget(user, stale)
     return sessions
   }
 
   async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
     const ids = (await existing(user, entries)).map(({ id }) => id)
     if (ids.length === 0) return 0
-    const users = await runner.run(endSessions(keys, ids))
+    const users = await runner.run(endSessions(keys, ids, blockedSeconds))
     for (const id of ids) checks?.forget(id)
     // The sessions have ended, even if this fails: reading the list removes their entries.
     await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
@@ -142,6 +164,8 @@ export function userSessionLists({
   }
 
   return {
+    forget,
+
     /** Ends a session of any user. Returns whether it existed. */
     end,
 
