@@ -3,7 +3,10 @@ import '../core/node-version.ts'
 export type { SwappedField } from '../core/data/data-fields.ts'
 export {
   type AddOptions,
+  type ExternalPatchOptions,
   type ExternalSession,
+  type ExternalSessionPage,
   type ExternalSessions,
   externalSessions,
+  type UserOption,
 } from './external-sessions.ts'

@@ -1,7 +1,9 @@
 import '../core/node-version.ts'
 import session from 'express-session'
 import type { SessionStore } from '../core/store.ts'
+import type { PageOptions } from '../core/store-options.ts'
 import { changesSince, cookieChange, type Snapshot, snapshotOf } from './changes.ts'
+import type { ExternalSessionPage } from './external-sessions.ts'
 import { type AdapterOptions, adapter, type Callback, plain } from './session-store.ts'
 
 export {
@@ -22,7 +24,7 @@ type SessionData = session.SessionData
  * A loaded session is only saved if it still exists: a late `save` does not bring a destroyed session back and
  * reports no error.
  *
- * All methods accept a callback; without one they return a promise. `all`, `length`, `ids` and `clear` read
+ * All methods accept a callback, except `ofUser` and `endOthers`; without one they return a promise. `all`, `length`, `ids` and `clear` read
  * every session.
  */
 export class OnetripSessionStore extends session.Store {
@@ -90,6 +92,19 @@ export class OnetripSessionStore extends session.Store {
       (SessionData & { id: string })[]
     >
     return this.#sessions.answer(all, callback)
+  }
+
+  /** One page of a user's sessions, latest login first; needs `userOf`. Without sessions of tokens. */
+  ofUser(user: string, page?: PageOptions): Promise<ExternalSessionPage> {
+    return this.#sessions.ofUser(user, page)
+  }
+
+  /**
+   * Ends all sessions of a user except this one, also those of tokens; needs `userOf`. Returns their number. For all
+   * of them use `store.endUserSessions`.
+   */
+  endOthers(user: string, id: string): Promise<number> {
+    return this.#sessions.endOthers(user, id)
   }
 
   override length(callback?: (error: unknown, length?: number) => void) {

@@ -16,7 +16,7 @@ export type { AdapterOptions, OldStore, StoredSession, UserOf } from './session-
  * concurrent requests the last save wins, even if they changed different fields. For five minutes after
  * `destroy`, a late save does not bring the session back and reports no error.
  *
- * All functions accept a callback; without one they return a promise.
+ * `get`, `set` and `destroy` accept a callback; without one they return a promise.
  *
  * @throws TypeError unless `store` was created by `createSessionStore`.
  */
@@ -34,5 +34,14 @@ export function fastifySessionStore(store: SessionStore, options?: AdapterOption
 
     /** Ends the session. No request can create it again for five minutes; with `migrateFrom`, for `idleSeconds`. */
     destroy: (id: string, callback?: Callback) => sessions.answer(sessions.destroy(id), callback),
+
+    /** One page of a user's sessions, latest login first; needs `userOf`. Without sessions of tokens. */
+    ofUser: sessions.ofUser,
+
+    /**
+     * Ends all sessions of a user except this one, also those of tokens; needs `userOf`. Returns their number. For
+     * all of them use `store.endUserSessions`.
+     */
+    endOthers: sessions.endOthers,
   }
 }

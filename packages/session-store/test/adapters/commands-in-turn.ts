@@ -51,16 +51,24 @@ export class CommandsInTurn {
       isDone = true
     })
     results.catch(() => undefined) // awaited below
+    const errors: unknown[] = []
     for (;;) {
       await setImmediate() // a caller queues its next command without waiting for anything else
-      if (this.#waiting.length === 0) {
+      const callers = this.#waiting.map(({ caller }) => caller)
+      if (callers.length === 0) {
         if (isDone) break
         throw new Error('a caller waits for something else than its commands')
       }
-      const place = await pick(this.#waiting.map(({ caller }) => caller))
+      const place = await Promise.resolve(callers)
+        .then(pick)
+        .catch((error: unknown) => {
+          errors.push(error) // the calls must end before the store can be closed
+          return 0
+        })
       const [next] = this.#waiting.splice(place, 1)
       await next?.send()
     }
     await results
+    if (errors.length > 0) throw errors[0]
   }
 }
