@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import type { SessionStore } from '../../src/core/index.ts'
 import { type Clock, evictOnly, retentionServer } from '../retention-fixture.ts'
 import { IDLE_SECONDS } from './migration-fixture.ts'
@@ -15,6 +16,7 @@ import {
 
 const server = retentionServer()
 const cookie = {}
+const users = { userOf: () => 'ada' }
 
 /** The sessions before a migration. */
 function oldWorld(count: number) {
@@ -50,6 +52,7 @@ const newSteps = [
   'new save',
   'new login',
   'new logout',
+  'end of all sessions of the user',
   'import',
   'idle',
   'idle, janitor',
@@ -70,13 +73,17 @@ async function run({ store, clock, old, expected }: World, steps: readonly Step[
     const id = `s${pick % expected.sessions.length}`
     const session = expected.get(id)
     const changed = { ...session.fields, [field]: `value ${value++}` }
-    if (name === 'import') await old.import(store)
-    else if (name.startsWith('idle')) {
+    if (name === 'import') await old.import(store, undefined, users)
+    else if (name.startsWith('end')) {
+      const { sessions } = await externalSessions(store).ofUser('ada')
+      await store.endUserSessions('ada')
+      expected.endInNew(sessions.map(({ id }) => id))
+    } else if (name.startsWith('idle')) {
       clock.pass(IDLE_SECONDS + 1)
       expected.idle()
       if (name === 'idle, janitor') await store.janitor(evictOnly).runOnce()
     } else if (name.startsWith('new')) {
-      const request = requestOf(store, old, kill === null ? undefined : killedAfter(kill))
+      const request = requestOf(store, old, kill === null ? undefined : killedAfter(kill), users)
       const act = async () => {
         if (!expected.check(id, await request.get(id))) return
         if (name === 'new save') {
@@ -110,7 +117,7 @@ async function run({ store, clock, old, expected }: World, steps: readonly Step[
     }
   }
   for (const index of [...expected.sessions.keys()].flatMap((index) => [index, index])) {
-    expected.check(`s${index}`, await requestOf(store, old).get(`s${index}`))
+    expected.check(`s${index}`, await requestOf(store, old, undefined, users).get(`s${index}`))
   }
 }
 

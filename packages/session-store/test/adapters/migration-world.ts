@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { expressSessionStore } from '../../src/adapters/express-session.ts'
+import { type AdapterOptions, expressSessionStore } from '../../src/adapters/express-session.ts'
 import { externalSessions } from '../../src/adapters/external-sessions.ts'
 import { importConnectRedis } from '../../src/adapters/import-connect-redis.ts'
 import type { OldStore } from '../../src/adapters/session-store.ts'
@@ -12,6 +12,8 @@ export type Fields = Record<string, unknown>
 export type Gate = () => Promise<unknown>
 
 const open: Gate = async () => undefined
+
+type Users = Pick<AdapterOptions, 'userOf'>
 
 /** connect-redis and its Redis, which has keys without expiry. */
 export class OldWorld {
@@ -40,7 +42,7 @@ export class OldWorld {
     }
   }
 
-  async import(store: SessionStore, gate = open): Promise<void> {
+  async import(store: SessionStore, gate = open, options: Users = {}): Promise<void> {
     const send = async ([name, argument = '']: string[]): Promise<unknown> => {
       if (name === 'GET') await gate()
       const text = this.#texts.get(argument.slice('sess:'.length))
@@ -49,15 +51,15 @@ export class OldWorld {
       if (name === 'GET') return text ?? null
       return text === undefined ? -2 : -1
     }
-    await importConnectRedis(gated(store, gate), { send })
+    await importConnectRedis(gated(store, gate), { send, ...options })
   }
 }
 
 /** The session store of one request to a new process. */
-export const requestOf = (store: SessionStore, old: OldWorld, gate = open) => {
+export const requestOf = (store: SessionStore, old: OldWorld, gate = open, options: Users = {}) => {
   const own = gated(store, gate)
   const external = externalSessions(own)
-  const adapter = expressSessionStore(own, { migrateFrom: old.store(gate) })
+  const adapter = expressSessionStore(own, { migrateFrom: old.store(gate), ...options })
   return {
     get: async (id: string) => (await adapter.get(id)) as Fields | null | undefined,
     destroy: async (id: string) => await adapter.destroy(id),
@@ -98,6 +100,7 @@ interface Session {
   is: 'alive' | 'unknown' | 'ended'
   /** Whether a new process has found it. */
   moved: boolean
+  endedInNew: boolean
 }
 
 /** What clients know about their sessions. The ids are s0, s1, … */
@@ -105,7 +108,7 @@ export class Expected {
   readonly sessions: Session[] = []
 
   create(fields: Fields): string {
-    this.sessions.push({ fields, is: 'alive', moved: false })
+    this.sessions.push({ fields, is: 'alive', moved: false, endedInNew: false })
     return `s${this.sessions.length - 1}`
   }
 
@@ -120,6 +123,14 @@ export class Expected {
     }
   }
 
+  /** The user's sessions in the new store, moved or copied, have ended. Old processes may still use those copied. */
+  endInNew(ids: string[]): void {
+    for (const session of ids.map((id) => this.get(id))) {
+      session.endedInNew = true
+      session.is = session.moved ? 'ended' : 'unknown'
+    }
+  }
+
   /** Checks what a request found in the old store. It may use the session. The copy of an idle session stays idle. */
   checkOld(id: string, found: Fields): void {
     const { is, fields } = this.get(id)
@@ -131,6 +142,7 @@ export class Expected {
   check(id: string, found: Fields | null | undefined): boolean {
     const session = this.get(id)
     if (found) {
+      expect(session.endedInNew).toBe(false)
       this.checkOld(id, found)
       session.is = 'alive'
       session.moved = true
