@@ -111,7 +111,7 @@ test('external sessions have fields of any name', async () => {
       await external.end('one')
       await server.redis.flushall()
       await external.put('one', fields)
-      expect(await external.read('one')).toEqual({ fields, version: 1 })
+      expect(await external.read('one')).toEqual({ user: null, fields, version: 1 })
       const entries = [...Object.entries(fields), ...Object.entries(changes)]
       const [[removed] = ['']] = entries.splice(index % (entries.length || 1), 1)
       await external.patch('one', { ...changes, [removed]: undefined })
@@ -129,11 +129,11 @@ test('an external session has up to 10,000 fields', async () => {
   const names = Array.from({ length: 10_000 }, (_, index) => `field ${index}`)
   const fields = Object.fromEntries(names.map((name) => [name, name]))
   await external.put('one', fields)
-  expect(await external.read('one')).toEqual({ fields, version: 1 })
+  expect(await external.read('one')).toEqual({ user: null, fields, version: 1 })
   await expect(external.patch('one', { more: 1 })).rejects.toThrow('more than 10000 fields')
   const without = Object.fromEntries(names.map((name) => [name, undefined]))
   await external.patch('one', { ...without, 'field 7': 7 })
-  expect(await external.read('one')).toEqual({ fields: { 'field 7': 7 }, version: 2 })
+  expect(await external.read('one')).toEqual({ user: null, fields: { 'field 7': 7 }, version: 2 })
 })
 
 test('an external session has fields of up to 8 MiB, and a write up to 32 MiB', async () => {

@@ -139,7 +139,7 @@ test('an idle session is created again without its old data and user', async () 
   await store.patch(token, { cart: ['secret'] })
   clock.pass(101)
   const created = await sessionData(context, rules).write(idOf(token), 'create', { a: 1 })
-  expect(created).toEqual({ version: 2 })
+  expect(created).toEqual({ version: 2, left: 'ada' })
   const data = { fields: { a: 1 }, version: 2 }
   expect(await store.checkToken(token, { data: true })).toMatchObject({ user: null, data })
 })

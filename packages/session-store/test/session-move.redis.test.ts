@@ -225,5 +225,9 @@ test('an external session moves with fields of any name, up to 10,000', async ()
   const fields = Object.fromEntries([...odd, ...names].map((name) => [name, name]))
   await externalSessions(sides.from.store).put('one', fields)
   expect(await createMover(sides).move(['ext:one'])).toBe(1)
-  expect(await externalSessions(sides.to.store).read('one')).toEqual({ fields, version: 1 })
+  expect(await externalSessions(sides.to.store).read('one')).toEqual({
+    user: null,
+    fields,
+    version: 1,
+  })
 })

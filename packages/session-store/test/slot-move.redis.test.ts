@@ -141,6 +141,7 @@ describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
     expect(await errorsOf('TRYAGAIN')).toBe(results.length) // no retries
     expect(await put()).toBe(true)
     expect(await externalSessions(store).read('one')).toEqual({
+      user: null,
       fields: { cart: ['book'] },
       version: 2,
     })

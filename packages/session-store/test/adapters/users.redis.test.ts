@@ -168,6 +168,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     ['returns an empty name', () => '', { code: 'ONETRIP_INVALID_INPUT' }],
     ['returns a long name', () => 'x'.repeat(129), { code: 'ONETRIP_INVALID_INPUT' }],
   ])('a userOf that %s fails the call, and the session stays', async (_, broken, error) => {
+    warningsOfThisTest()
     const { store, adapter } = await begin()
     await adapter.set('one', of('ada'))
     const before = await server.dump()
@@ -253,6 +254,7 @@ test('express-session: a request that does not change the user keeps that of a p
 })
 
 test('@fastify/session: userOf that throws is the error of the response', async () => {
+  const warnings = warningsOfThisTest()
   const store = (await server.start(options)).store
   const app = Fastify()
   onTestFinished(() => app.close())
@@ -270,5 +272,6 @@ test('@fastify/session: userOf that throws is the error of the response', async 
   const response = await app.inject({ method: 'POST', url: '/set' })
   expect(response.statusCode).toBe(500)
   expect(response.json().message).toBe('userOf threw RangeError')
+  expect(warnings).toMatchObject([{ code: 'ONETRIP_SESSION_NOT_SAVED' }])
   expect(await server.dump()).toEqual({})
 })
