@@ -1,4 +1,4 @@
-import { callsOf, contextOf, isIdle } from '../core/context.ts'
+import { callsOf, contextOf } from '../core/context.ts'
 import { decodeReadable, readStored, type SessionData } from '../core/data/data.ts'
 import type { SwappedField } from '../core/data/data-fields.ts'
 import { sessionData, type WriteOptions } from '../core/data/session-data.ts'
@@ -10,6 +10,7 @@ import { cursorOf } from '../core/sessions/cursor.ts'
 import { enlistSession } from '../core/sessions/list-operations.ts'
 import {
   GUEST,
+  isIdle,
   MAX_TOMBSTONE_SECONDS,
   MIN_TOMBSTONE_SECONDS,
   tombstoneSeconds,
