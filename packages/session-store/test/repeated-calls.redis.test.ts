@@ -17,7 +17,7 @@ async function storeForThisTest() {
         const outcomes = await Promise.all(
           commands.map(([name, ...args]) => server.redis.call(name, ...args) as Promise<Outcome>),
         )
-        const writes = commands.some(([name]) => /^(?:ZADD|HDEL|ZREM|SET)$/.test(name))
+        const writes = commands.some(([name]) => /^(?:EVAL|ZADD|HDEL|ZREM|SET)$/.test(name))
         return state.fail && writes ? state.fail(outcomes) : outcomes
       },
       close: async () => undefined,
