@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   callCounts,
   callsDuring,
@@ -101,7 +101,8 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
       const { pid } = redis.program
       const before = await openSockets(pid)
       const own = by === 'the main thread'
-      const closer = own ? pid : await threadNamed(pid, 'bio_close_sock')
+      const named = () => threadNamed(pid, 'bio_close_sock') // a thread gets its name after its start
+      const closer = own ? pid : await vi.waitFor(named, { timeout: 60_000 })
       const calls = await callsDuring(pid, 'epoll_ctl,close', async () => {
         await Promise.all(Array.from({ length: count }, () => connected(port)))
         expect(await redisCli(redis.socket, 'CLIENT', 'KILL', 'TYPE', 'normal')).toBe(String(count))

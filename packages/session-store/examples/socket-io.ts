@@ -25,8 +25,9 @@ io.engine.use(sessions.middleware)
 io.use(async (socket, next) => {
   const { onetrip } = socket.request as IncomingMessage & { onetrip: ExpressSession }
   try {
-    const stop = await onetrip.watch(() => socket.disconnect(true))
-    socket.on('disconnect', stop)
+    const watching = onetrip.watch(() => socket.conn.close())
+    socket.conn.on('close', () => watching.then((stop) => stop()).catch(() => {}))
+    await watching
     next()
   } catch {
     next(new Error('login required'))

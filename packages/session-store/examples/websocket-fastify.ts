@@ -20,8 +20,9 @@ app.get(
   // Answers 401 or 403 instead of opening the WebSocket.
   { websocket: true, preValidation: async ({ session }) => void (await session.check()) },
   async (socket, { session }) => {
-    const stop = await session.watch(() => socket.close(4401, 'the session has ended'))
-    socket.on('close', stop)
+    const watching = session.watch(() => socket.close(4401, 'the session has ended'))
+    socket.on('close', () => watching.then((stop) => stop()).catch(() => {}))
+    await watching
     socket.send('welcome')
   },
 )

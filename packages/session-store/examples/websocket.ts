@@ -22,6 +22,7 @@ app.use(sessions.errorHandler)
 const server = createServer(app)
 const sockets = new WebSocketServer({ noServer: true })
 server.on('upgrade', (request: IncomingMessage & { onetrip: ExpressSession }, socket, head) => {
+  socket.on('error', () => {}) // Node has removed its own listener
   sessions.middleware(request, new ServerResponse(request), async () => {
     try {
       await request.onetrip.check()
@@ -29,10 +30,12 @@ server.on('upgrade', (request: IncomingMessage & { onetrip: ExpressSession }, so
       socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n')
       return
     }
-    sockets.handleUpgrade(request, socket, head, async (opened) => {
+    sockets.handleUpgrade(request, socket, head, (opened) => {
       const end = () => opened.close(4401, 'the session has ended')
-      const stop = await request.onetrip.watch(end).catch(end)
-      opened.on('close', () => stop?.())
+      const watching = request.onetrip.watch(end)
+      watching.catch(end)
+      opened.on('close', () => watching.then((stop) => stop()).catch(() => {}))
+      opened.on('error', () => {})
       opened.send('welcome')
     })
   })

@@ -1,5 +1,5 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import { roundTripChannel, type SessionStore } from '../src/core/index.ts'
 import { bridgeStores } from '../src/migration/index.ts'
@@ -104,6 +104,18 @@ test('while Redis does not answer, nothing comes from the cache for longer than 
   expect(performance.now() - stoppedAt).toBeGreaterThan(100)
   redis.program.signal('SIGCONT')
   await expect.poll(() => outcomeOf(store.checkToken(token))).toBe('ok')
+})
+
+test('a session is read again after a minute, even if its end was not published', async () => {
+  const store = await caching()
+  const { token } = await store.login('ada')
+  await store.checkToken(token)
+  await server.redis.hdel('login:', idOf(token))
+  expect(await outcomeOf(store.checkToken(token))).toBe('ok')
+  const later = performance.now() + 61_000
+  vi.spyOn(performance, 'now').mockImplementation(() => later)
+  onTestFinished(() => void vi.restoreAllMocks())
+  expect(await outcomeOf(store.checkToken(token))).toBe(gone.code)
 })
 
 test('a lost subscription empties the cache', async () => {

@@ -168,6 +168,22 @@ test.skipIf(inMemory)(
   },
 )
 
+test.skipIf(inMemory)('a listener whose held throws keeps no other from its check', async () => {
+  const store = await readyStore({ url: url() })
+  const warnings = warningsOfThisTest()
+  const { told, listener } = toldListener(['unknown'])
+  await store.onSessionEnded({
+    ended: () => undefined,
+    held() {
+      throw new Error('mine')
+    },
+  })
+  await store.onSessionEnded(listener)
+  await server.redis.client('KILL', 'TYPE', 'PUBSUB')
+  await expect.poll(() => told).toEqual(['lost', 'regained', 'unknown'])
+  expect(warnings).toMatchObject([{ code: 'ONETRIP_CALLBACK_FAILED' }])
+})
+
 test('an error of a listener is a warning, and others are told', async () => {
   const store = await readyStore({ url: url() })
   const warnings = warningsOfThisTest()
@@ -183,6 +199,8 @@ test('an error of a listener is a warning, and others are told', async () => {
 describe('onSessionEnded rejects', () => {
   test('anything that is no listener', async () => {
     const store = newStore({ url: url() })
+    const held = [] as never
+    await expect(store.onSessionEnded({ ended: vi.fn(), held })).rejects.toThrow('functions held')
     await expect(store.onSessionEnded({} as never)).rejects.toThrow(
       'the listener needs the functions ended',
     )

@@ -137,7 +137,18 @@ function sharedCluster(
       const states = primaryStates(cluster)
       return { connections: states.length, ready: states.filter(Boolean).length }
     },
-    subscribe: (...subscription) => subscribeWith(copyOfAnyNode(cluster), ...subscription),
+    subscribe(...subscription) {
+      const redis = copyOfAnyNode(cluster)
+      const { ping, ...others } = subscribeWith(redis, ...subscription)
+      return {
+        ...others,
+        async ping() {
+          await ping()
+          const names = cluster.nodes('master').map(addressOf)
+          if (!names.includes(addressOf(redis))) throw new Error('the node is no primary any more')
+        },
+      }
+    },
     async close() {
       isClosed = true
       health.stop()
@@ -160,6 +171,8 @@ function sharedCluster(
     },
   }
 }
+
+const addressOf = ({ options: { host, port } }: Redis) => `${host}:${port}`
 
 /** The nodes pass messages on to each other. */
 function copyOfAnyNode(cluster: Cluster): Redis {

@@ -2,7 +2,7 @@ import { contextOf } from '../core/context.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkFunctions, checkObject, checkString } from '../core/input.ts'
 import { copyMarker } from '../core/sessions/repeated-views.ts'
-import type { SessionEndListener } from '../core/sessions/session-ends.ts'
+import { callBack, type SessionEndListener } from '../core/sessions/session-ends.ts'
 import { statesOf } from '../core/sessions/session-operations.ts'
 import {
   type Range,
@@ -176,11 +176,14 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
 
   async function onSessionEnded(listener: SessionEndListener): Promise<() => void> {
     checkFunctions('the listener', listener, ['ended'])
-    /** A session that is gone from one side may be on the other, or on its way there. */
-    const ended = async (id: string) => {
-      await mover.complete(id)
-      const states = [from, to].map(({ store, keys }) => store.run(statesOf(keys, [id])))
-      if ((await Promise.all(states)).every(([state]) => state === undefined)) listener.ended(id)
+    /** One after another: after a loss, there may be thousands. */
+    let checked = Promise.resolve()
+    const ended = (id: string) => {
+      checked = checked
+        .then(() => isGone(id))
+        .then((gone) => {
+          if (gone) callBack(() => listener.ended(id))
+        })
     }
     const onSide = ({ store }: BridgeSide) =>
       store.onSessionEnded({
@@ -189,9 +192,25 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
         lost: () => listener.lost?.(),
         regained: () => listener.regained?.(),
       })
-    const stops = [await onSide(from), await onSide(to)]
+    const stop = await onSide(from)
+    const stopOther = await onSide(to).catch((error) => {
+      stop()
+      throw error
+    })
     return () => {
-      for (const stop of stops) stop()
+      stop()
+      stopOther()
+    }
+  }
+
+  /** A session that is gone from one side may be on the other, or on its way there. If in doubt, it is gone. */
+  async function isGone(id: string): Promise<boolean> {
+    try {
+      await mover.complete(id)
+      const states = [from, to].map(({ store, keys }) => store.run(statesOf(keys, [id])))
+      return (await Promise.all(states)).every(([state]) => state === undefined)
+    } catch {
+      return true
     }
   }
 

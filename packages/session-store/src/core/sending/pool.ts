@@ -100,7 +100,8 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
         ...others,
         async ping() {
           await ping()
-          if (serverOf(redis) === serverOf(pool[0]?.redis)) return
+          const ready = pool.filter(({ watch }) => watch.isReady)
+          if (ready.every((one) => serverOf(one.redis) === serverOf(redis))) return
           throw new Error('the pool is connected to another primary')
         },
       }

@@ -85,10 +85,3 @@ export function enlistSession(
     read: ([, count]) => Number(count),
   }
 }
-
-/** Removes a user's list. Keys: sessions of the user. */
-export const dropList = (keys: Keys, user: string): Operation<void> => ({
-  commands: [['UNLINK', keys.sessions(user)]],
-  readOnly: false,
-  read: () => undefined,
-})

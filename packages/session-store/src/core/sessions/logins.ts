@@ -113,8 +113,11 @@ export function loginFunctions<Fields extends object>(context: StoreContext) {
       checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
       const session = await checkId(context, id)
       if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return { ...session }
+      const { lastSeenAt } = session
       session.lastSeenAt = now()
-      run(touchSession(keys, id, session.lastSeenAt)).catch(() => undefined)
+      run(touchSession(keys, id, session.lastSeenAt)).catch(() => {
+        session.lastSeenAt = lastSeenAt
+      })
       return { ...session }
     },
 

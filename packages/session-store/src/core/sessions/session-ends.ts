@@ -83,11 +83,12 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
       } catch (error) {
         attempted.reject(withoutSubscription(error as Error))
       }
-      if (signal.aborted) return
+      if (signal.aborted) break
       currentUntil = undefined
       tellAll((listener) => listener.lost?.())
       await delay(RETRY_MS, undefined, { signal }).catch(() => undefined)
     }
+    attempted.reject(withoutSubscription(new Error('the store is closed')))
   }
 
   /** Rejects when the subscription is lost, when `onSubscribed` rejects, or at `signal`. */
@@ -95,20 +96,29 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
     const { ready, lost, ping, close } = (sender as SubscribingSender).subscribe(channels, (id) => {
       if (id !== '') tellAll((listener) => listener.ended(id))
     })
-    const end = lost.then(() => {
-      throw notSent('the subscription to the end of sessions was lost')
-    })
+    const end = new AbortController()
+    void lost.then(() => end.abort())
+    const over = AbortSignal.any([signal, end.signal])
     const answered = async (work: Promise<unknown>) => {
       const askedAt = performance.now()
       const late = setTimeout(close, deadlineMs)
-      await Promise.race([work, end]).finally(() => clearTimeout(late))
+      const { promise: isOver, reject } = Promise.withResolvers<never>()
+      const fail = () => reject(notSent('the subscription to the end of sessions was lost'))
+      over.addEventListener('abort', fail)
+      try {
+        if (over.aborted) fail()
+        await Promise.race([work, isOver])
+      } finally {
+        clearTimeout(late)
+        over.removeEventListener('abort', fail)
+      }
       if (!signal.aborted) currentUntil = askedAt
     }
     try {
       await answered(ready)
       await onSubscribed()
       for (;;) {
-        await Promise.race([end, delay(CHECK_EVERY_MS, undefined, { signal, ref: false })])
+        await delay(CHECK_EVERY_MS, undefined, { signal: over, ref: false })
         await answered(ping())
       }
     } finally {
@@ -117,7 +127,7 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
   }
 
   async function checkHeld(listener: SessionEndListener): Promise<void> {
-    for (const ids of batches([...(listener.held?.() ?? [])], CHECKED_TOGETHER)) {
+    for (const ids of batches(heldBy(listener), CHECKED_TOGETHER)) {
       const states = await runner.run(statesOf(keys, ids))
       for (const [index, id] of ids.entries()) {
         const state = states[index]
@@ -132,7 +142,11 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
 
   return {
     async listen(listener) {
-      checkFunctions('the listener', listener, ['ended'])
+      const { held, lost, regained } = listener ?? {}
+      const given = Object.entries({ held, lost, regained }).filter(
+        ([, call]) => call !== undefined,
+      )
+      checkFunctions('the listener', listener, ['ended', ...given.map(([name]) => name)])
       if (!sender.subscribe) throw new TypeError(`the sender ${sender.name} cannot subscribe`)
       listeners.add(listener)
       if (!first) {
@@ -174,6 +188,17 @@ export const callBack = (call: () => unknown): void =>
       const message = 'a function that was called at the end of a session failed'
       publishWarning({ code: 'ONETRIP_CALLBACK_FAILED', message, error })
     })
+
+function heldBy(listener: SessionEndListener): string[] {
+  try {
+    return [...(listener.held?.() ?? [])]
+  } catch (error) {
+    callBack(() => {
+      throw error
+    })
+    return []
+  }
+}
 
 function withoutSubscription(cause: Error): StoreError {
   const message = 'Redis did not accept the subscription to the end of sessions'

@@ -3,7 +3,7 @@ import { decodeReadable, readStored } from '../data/data.ts'
 import { checkName, checkObject, wrongType } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { type Command, memberScores, type Operation, type Reply, timeOf } from '../operation.ts'
-import { dropList } from './list-operations.ts'
+import { forgetSessions } from './list-operations.ts'
 import { endSessions, tombstoneSeconds } from './session-operations.ts'
 import { totalEnded, userSessionLists } from './user-session-lists.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from './walk.ts'
@@ -118,8 +118,8 @@ export function userRecords(context: StoreContext) {
       const users = await runner.run(endSessions(keys, ids, tombstoneSeconds(idleSeconds)))
       for (const id of ids) checks.forget(id)
       yield users.filter((owner) => owner !== undefined).length
+      await runner.run(forgetSessions(keys, user, ids))
     }
-    await runner.run(dropList(keys, user))
   }
 
   return {

@@ -107,8 +107,8 @@ export function userSessionLists({
 
   /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
   async function end(id: string, blocked = blockedSeconds): Promise<boolean> {
-    const [user] = await runner.run(endSessions(keys, [id], blocked))
-    checks?.forget(id)
+    const ending = runner.run(endSessions(keys, [id], blocked))
+    const [user] = await ending.finally(() => checks?.forget(id))
     if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
     return user !== undefined
   }
@@ -142,8 +142,10 @@ export function userSessionLists({
   async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
     const ids = (await existing(user, entries)).map(({ id }) => id)
     if (ids.length === 0) return 0
-    const users = await runner.run(endSessions(keys, ids, blockedSeconds))
-    for (const id of ids) checks?.forget(id)
+    const ending = runner.run(endSessions(keys, ids, blockedSeconds))
+    const users = await ending.finally(() => {
+      for (const id of ids) checks?.forget(id)
+    })
     // The sessions have ended, even if this fails: reading the list removes their entries.
     await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
     return users.filter((user) => user !== undefined).length
