@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { batching, createSessionStore, type Sender } from '@onetrip/session-store'
+import { batching, type Sender } from '@onetrip/session-store'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { InjectOptions } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { buildApp } from '../src/app.ts'
-import { trustingAuthenticator } from '../src/authenticator.ts'
-import { bearer, login, secret } from './support.ts'
+import { appOn, bearer, login } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -39,35 +37,26 @@ function gate() {
   }
 }
 
-async function appForThisTest(loginLimits?: object) {
+async function testbedFor(withLimits: boolean) {
   await server.redis.flushall()
   const { sender, ...counter } = gate()
   const clock = { now: Date.now() }
-  const store = createSessionStore({
+  const limits = { perUser: 100, perAddress: 100, windowSeconds: 60 }
+  const app = await appOn(server.socket, {
     sender,
-    tokens: { secrets: [secret], clock: () => clock.now },
+    clock: () => clock.now,
     maxSessionsPerUser: 2,
     deadlineMs: 120_000,
-    janitor: 'elsewhere',
-  })
-  const app = await buildApp({
-    store,
-    authenticator: trustingAuthenticator('test'),
-    transport: 'unix',
-    secureCookie: true,
-    ...(loginLimits && {
-      loginLimits: { perUser: 100, perAddress: 100, windowSeconds: 60, ...loginLimits },
-    }),
+    ...(withLimits && { loginLimits: limits }),
   })
   onTestFinished(async () => {
     counter.allow(Number.POSITIVE_INFINITY)
     await app.close()
-    await store.close()
   })
-  return { app, store, clock, counter, token: await login(app) }
+  return { app, store: app.store, clock, counter, token: await login(app) }
 }
 
-type Testbed = Awaited<ReturnType<typeof appForThisTest>>
+type Testbed = Awaited<ReturnType<typeof testbedFor>>
 
 const asUser =
   (method: 'GET' | 'PATCH' | 'POST' | 'DELETE', url: string, payload?: object) =>
@@ -143,7 +132,7 @@ test('the README has a row for each of these requests', () => {
 })
 
 test.each(rows)('%s: %i round trips, and %i afterwards', async (row, waits, afterwards) => {
-  const testbed = await appForThisTest(/limits are on|also/.test(row) ? {} : undefined)
+  const testbed = await testbedFor(/limits are on|also/.test(row))
   const { app, counter, store } = testbed
   const request = await requests[row]?.(testbed)
   await store.ping() // after what the condition has left to do

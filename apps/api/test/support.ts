@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import { createSessionStore, type StrategyName } from '@onetrip/session-store'
+import { createSessionStore, type Sender, type StrategyName } from '@onetrip/session-store'
 import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { type AppOptions, buildApp } from '../src/app.ts'
@@ -15,13 +15,24 @@ interface TestOptions extends Partial<Omit<AppOptions, 'store' | 'transport'>> {
   deadlineMs?: number
   /** Milliseconds since 1970, for tokens. Default `Date.now`. */
   clock?: () => number
+  /** Default: a connection to the socket. */
+  sender?: Sender
+  maxSessionsPerUser?: number
 }
 
 /** Builds the application on this Redis. `close` also closes its store. */
 export async function appOn(socket: string, options: TestOptions = {}): Promise<FastifyInstance> {
-  const { strategy, deadlineMs = 30_000, clock, ...appOptions } = options
+  const {
+    strategy,
+    deadlineMs = 30_000,
+    clock,
+    sender,
+    maxSessionsPerUser,
+    ...appOptions
+  } = options
   const store = createSessionStore({
-    url: `unix://${socket}`,
+    ...(sender ? { sender } : { url: `unix://${socket}` }),
+    ...(maxSessionsPerUser && { maxSessionsPerUser }),
     tokens: {
       secrets: [secret],
       rememberedLifetimeSeconds: 90 * 24 * 3600,

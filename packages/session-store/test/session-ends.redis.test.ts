@@ -155,7 +155,7 @@ test.skipIf(inMemory)(
 )
 
 test.skipIf(inMemory)(
-  'a listener that is added while the subscription is lost is told so',
+  'a listener added during an outage is told that the subscription is lost',
   async () => {
     const redis = await redisForThisTest()
     const store = await readyStore({ url: url(redis) })
@@ -184,7 +184,7 @@ test.skipIf(inMemory)('a listener whose held throws keeps no other from its chec
   expect(warnings).toMatchObject([{ code: 'ONETRIP_CALLBACK_FAILED' }])
 })
 
-test('an error of a listener is a warning, and others are told', async () => {
+test('if a listener fails, there is a warning, and the others are still called', async () => {
   const store = await readyStore({ url: url() })
   const warnings = warningsOfThisTest()
   const { told, listener } = toldListener()

@@ -116,8 +116,8 @@ export function serverFunctions(context: StoreContext) {
      * @param timeoutMs At most a day. Default 10,000.
      * @param options `readOnly`: compares the number of partitions without recording it. Default false.
      * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_REFUSED` if it refuses
-     *   the store's keys, or to publish the end of sessions (NOPERM); `ONETRIP_INVALID_INPUT` if the data in Redis has another number of partitions, or if
-     *   one of these keys belongs to another program.
+     *   the store's keys, or to publish the end of sessions (NOPERM); `ONETRIP_INVALID_INPUT` if the data in Redis has
+     *   another number of partitions, or if one of these keys belongs to another program.
      */
     async ready(timeoutMs = 10_000, { readOnly = false } = {}): Promise<void> {
       checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })

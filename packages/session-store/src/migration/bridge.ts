@@ -1,8 +1,7 @@
 import { contextOf } from '../core/context.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
-import { checkFunctions, checkObject, checkString } from '../core/input.ts'
+import { checkObject, checkString } from '../core/input.ts'
 import { copyMarker } from '../core/sessions/repeated-views.ts'
-import { callBack, type SessionEndListener } from '../core/sessions/session-ends.ts'
 import { statesOf } from '../core/sessions/session-operations.ts'
 import {
   type Range,
@@ -13,6 +12,7 @@ import {
 import { sessionWatch } from '../core/sessions/watched-sessions.ts'
 import type { SessionStore } from '../core/store.ts'
 import { BoundedCache } from '../core/tokens/bounded-cache.ts'
+import { bridgedEnds } from './bridge-ends.ts'
 import { mergePages } from './merge-pages.ts'
 import { createMover } from './mover.ts'
 import { beginMigration, checkState, type MigrationSide, readySides, setOpened } from './state.ts'
@@ -174,45 +174,7 @@ export function bridgeStores({ from, to, home, clock = Date.now }: BridgeOptions
     return mergePages([left, await lists.to.page(user, range)], range.limit)
   }
 
-  async function onSessionEnded(listener: SessionEndListener): Promise<() => void> {
-    checkFunctions('the listener', listener, ['ended'])
-    /** One after another: after a loss, there may be thousands. */
-    let checked = Promise.resolve()
-    const ended = (id: string) => {
-      checked = checked
-        .then(() => isGone(id))
-        .then((gone) => {
-          if (gone) callBack(() => listener.ended(id))
-        })
-    }
-    const onSide = ({ store }: BridgeSide) =>
-      store.onSessionEnded({
-        ended,
-        held: () => listener.held?.() ?? [],
-        lost: () => listener.lost?.(),
-        regained: () => listener.regained?.(),
-      })
-    const stop = await onSide(from)
-    const stopOther = await onSide(to).catch((error) => {
-      stop()
-      throw error
-    })
-    return () => {
-      stop()
-      stopOther()
-    }
-  }
-
-  /** A session that is gone from one side may be on the other, or on its way there. If in doubt, it is gone. */
-  async function isGone(id: string): Promise<boolean> {
-    try {
-      await mover.complete(id)
-      const states = [from, to].map(({ store, keys }) => store.run(statesOf(keys, [id])))
-      return (await Promise.all(states)).every(([state]) => state === undefined)
-    } catch {
-      return true
-    }
-  }
+  const onSessionEnded = bridgedEnds({ from, to }, (id) => mover.complete(id))
 
   const tokenExpiresAt = (token: string) => homeStore.tokenExpiresAt(token)
 

@@ -32,7 +32,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     return { clock, store, adapter: adapt(store, { userOf }) }
   }
 
-  test('a session is one of its user, whoever that is', async () => {
+  test('a session belongs to the user that userOf returns', async () => {
     const { store, adapter } = await begin()
     const listed = async (user: string) => (await adapter.ofUser(user)).sessions.map(({ id }) => id)
     await adapter.set('one', of('ada'))

@@ -81,8 +81,8 @@ redis.call('PUBLISH', KEYS[1], ARGV[1])
 return { viewed, data, owner }`
 
 /**
- * Ends a session of a guest or of this user, and returns its records at that moment; undefined if there is none. Later
- * writes to it are rejected or undone. Keys, all in one slot: login, recent, viewed, data.
+ * Ends a session of a guest or of this user, and returns its records. Returns undefined if there is no such session.
+ * Later writes to it are rejected or undone. Keys, all in one slot: login, recent, viewed, data.
  */
 function takeOld(keys: Keys, { id, user }: NewLogin): Operation<OldRecords | undefined> {
   const own = [keys.login(id), keys.recent(id), keys.viewed(id), keys.data(id)]
