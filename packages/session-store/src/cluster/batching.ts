@@ -1,14 +1,12 @@
 import type { Cluster } from 'ioredis'
 import { publishRoundTrip } from '../core/diagnostics.ts'
-import type { Command } from '../core/operation.ts'
-import type { Outcome } from '../core/outcomes.ts'
 import { collecting, sendTogether, type Waiting } from '../core/sending/batching.ts'
 import type { Sender } from '../core/sending/sender.ts'
-import { type SendToNode, sendPerNode } from './nodes.ts'
+import { connectedTo, partsOf, type SendToNode } from './nodes.ts'
 
 interface Sending {
-  /** Waits until all nodes of the commands are connected; undefined if they are. */
-  prepare(commands: readonly Command[]): Promise<void> | undefined
+  /** @throws StoreError `ONETRIP_NOT_SENT` if the cluster is not connected. */
+  requireReady(): void
   toNode: SendToNode
 }
 
@@ -16,44 +14,49 @@ interface Sending {
  * Returns a function `send` that collects the operations of one event-loop turn, and sends one batch to each node. An
  * operation whose nodes are not all connected waits, and joins a later batch.
  */
-export function batchingPerNode(cluster: Cluster, { prepare, toNode }: Sending): Sender['send'] {
+export function batchingPerNode(
+  cluster: Cluster,
+  { requireReady, toNode }: Sending,
+): Sender['send'] {
   const send = collecting(flush)
 
-  function flush(waiting: readonly Waiting[]): void {
+  async function flush(waiting: readonly Waiting[]): Promise<void> {
     const batches = new Map<string | undefined, Waiting[]>()
+    const ups = new Map<string | undefined, Promise<void> | undefined>()
+    const whenUp = (node: string | undefined) => {
+      if (!ups.has(node)) ups.set(node, connectedTo(cluster, [node]))
+      return ups.get(node)
+    }
     for (const one of waiting) {
       try {
-        const wait = prepare(one.list.commands)
-        if (wait) wait.then(() => send(one.list)).then(one.resolve, one.reject)
-        else addTo(batches, one)
+        requireReady()
+        const parts = partsOf(cluster, one)
+        const waits = [...parts.keys()].flatMap((node) => whenUp(node) ?? [])
+        if (waits.length > 0) {
+          Promise.all(waits)
+            .then(() => send(one.list))
+            .then(one.resolve, one.reject)
+          continue
+        }
+        for (const [node, part] of parts) {
+          const batch = batches.get(node)
+          if (batch) batch.push(part)
+          else batches.set(node, [part])
+        }
       } catch (error) {
         one.reject(error)
       }
     }
     let total = 0
-    for (const [node, parts] of batches) {
+    const sent = [...batches].map(([node, parts]) => {
       const sendBatch: Sender['send'] = ({ commands }) => {
         total += commands.length
         return toNode(node, commands)
       }
-      void sendTogether({ send: sendBatch }, parts)
-    }
+      return sendTogether({ send: sendBatch }, parts)
+    })
     if (total > 0) publishRoundTrip(total) // to all nodes at the same time
-  }
-
-  /** Adds the commands of an operation to the batches of their nodes. */
-  function addTo(
-    batches: Map<string | undefined, Waiting[]>,
-    { list, resolve, reject }: Waiting,
-  ): void {
-    const collect: SendToNode = (node, commands) => {
-      const { promise, ...part } = Promise.withResolvers<readonly Outcome[]>()
-      const parts = batches.get(node) ?? []
-      batches.set(node, parts)
-      parts.push({ list: { ...list, commands }, ...part })
-      return promise
-    }
-    sendPerNode(cluster, list.commands, collect).then(resolve, reject)
+    await Promise.all(sent)
   }
 
   return send

@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis'
 import { shortConnection } from '../core/connections/client.ts'
 import type { Sender } from '../core/sending/sender.ts'
 import { ShortConnections, timeoutOfConnection } from '../core/sending/short-connections.ts'
-import { inSequence, oneByOne } from '../core/sending/wires.ts'
+import { inSequence, oneByOne, sendPipeline } from '../core/sending/wires.ts'
 import { type ClusterAddress, clusterOptions } from './address.ts'
 import { shortCluster } from './client.ts'
 import { primariesOf, sendPerNode, sendToPrimary } from './nodes.ts'
@@ -29,7 +29,7 @@ export function naiveClusterSender(address: ClusterAddress, deadlineMs: number):
       return await clusters.use(cluster, () =>
         inSequence(commands, async (command) => {
           const [outcome = null] = await sendPerNode(cluster, [command], (node, own) =>
-            sendToPrimary(cluster, node, own),
+            sendToPrimary(cluster, sendPipeline, node, own),
           )
           return outcome
         }),

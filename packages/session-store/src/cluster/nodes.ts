@@ -1,7 +1,9 @@
 import type { Cluster, Redis } from 'ioredis'
 import { isWritable } from '../core/connections/client-watch.ts'
-import type { Command, Reply } from '../core/operation.ts'
-import { isRefusal, notSent, type Outcome } from '../core/outcomes.ts'
+import type { Command } from '../core/operation.ts'
+import { isLost, isNotSent, notSent, type Outcome, withOmitted } from '../core/outcomes.ts'
+import type { Waiting } from '../core/sending/batching.ts'
+import type { Wire } from '../core/sending/wires.ts'
 import { isFailed, nodeName } from './health.ts'
 import { placesToResend, redirected } from './redirections.ts'
 import { SLOTS, slotOf } from './slots.ts'
@@ -13,7 +15,7 @@ export type SendToNode = (
 ) => Promise<readonly Outcome[]>
 
 /**
- * Sends the commands to the nodes that hold their keys, to all at the same time: one round trip.
+ * Splits an operation into the parts for the nodes that hold its keys. Send all parts at the same time: one round trip.
  *
  * If a node refuses a command because its slot has moved, only that command is sent again, and some reads after
  * it (`placesToResend`). A write that was or may have been executed is never sent again.
@@ -21,53 +23,83 @@ export type SendToNode = (
  * The nodes' own connections send. After one ASK, a pipeline of `ioredis.Cluster` goes to the importing node as a
  * whole and misses keys that have not arrived there (with ioredis 6.0.0 on 2026-11-21, existing sessions were not
  * found).
- *
- * @param sendTo Called for all nodes before this function returns.
  */
-export async function sendPerNode(
+export function partsOf(
   cluster: Cluster,
-  commands: readonly Command[],
-  sendTo: SendToNode,
-): Promise<Outcome[]> {
+  { list, resolve, reject }: Waiting,
+): Map<string | undefined, Waiting> {
+  const { commands } = list
+  const placesByNode = new Map<string | undefined, number[]>()
+  commands.forEach((command, place) => {
+    const node = primaryOf(cluster, slotOf(command))
+    const places = placesByNode.get(node)
+    if (places) places.push(place)
+    else placesByNode.set(node, [place])
+  })
   const outcomes = new Array<Outcome>(commands.length)
-  const byPrimary = Map.groupBy(commands.keys(), (place) =>
-    primaryOf(cluster, slotOf(commands[place] as Command)),
-  )
-  await Promise.all(
-    [...byPrimary].map(async ([primary, places]) => {
-      const own = places.map((place) => commands[place] as Command)
-      const replies = [...(await sendTo(primary, own))]
-      await Promise.all(
-        placesToResend(own, replies).map(async (again) => {
-          for (const index of again) {
-            replies[index] = await redirected(cluster, own[index] as Command)
-          }
-        }),
-      )
+  const parts = new Map<string | undefined, Waiting>()
+  let missing = placesByNode.size
+  for (const [node, places] of placesByNode) {
+    const own = places.map((place) => commands[place] as Command)
+    const finish = (replies: readonly Outcome[]) => {
       places.forEach((place, index) => {
         outcomes[place] = replies[index] ?? null
       })
-    }),
-  )
-  return outcomes
+      if (--missing === 0) resolve(outcomes)
+    }
+    parts.set(node, {
+      list: { ...list, commands: own },
+      reject,
+      resolve(replies) {
+        const again = placesToResend(own, replies)
+        if (again.length === 0) finish(replies)
+        else resend(cluster, own, { replies, again }).then(finish, reject)
+      },
+    })
+  }
+  return parts
 }
 
-/** Sends one pipeline to one node, without redirections. */
+/** Returns the replies with those of the commands at the places `again`, which ioredis redirects. */
+async function resend(
+  cluster: Cluster,
+  commands: readonly Command[],
+  { replies, again }: { replies: readonly Outcome[]; again: number[][] },
+): Promise<Outcome[]> {
+  const all = [...replies]
+  await Promise.all(
+    again.map(async (places) => {
+      for (const place of places) all[place] = await redirected(cluster, commands[place] as Command)
+    }),
+  )
+  return all
+}
+
+/** Sends the commands to the nodes that hold their keys. */
+export const sendPerNode = (
+  cluster: Cluster,
+  commands: readonly Command[],
+  sendTo: SendToNode,
+): Promise<readonly Outcome[]> =>
+  new Promise((resolve, reject) => {
+    for (const [node, part] of partsOf(cluster, { list: { commands }, resolve, reject })) {
+      sendTo(node, part.list.commands).then(part.resolve, part.reject)
+    }
+  })
+
+/** Sends the commands to one node with `send`, without redirections. */
 export async function sendToPrimary(
   cluster: Cluster,
+  send: Wire['send'],
   primary: string | undefined,
   commands: readonly Command[],
-): Promise<Outcome[]> {
+): Promise<readonly Outcome[]> {
   const connection = await connectionTo(cluster, primary)
-  if (!connection) return commands.map(() => noConnection(primary))
-  const pipeline = connection.pipeline()
-  for (const [name, ...args] of commands) pipeline.call(name, ...args)
-  const replies = await pipeline.exec()
-  return commands.map((_, place) => {
-    const [error, reply] = replies?.[place] ?? [new Error('no reply')]
-    if (!error) return reply as Reply
-    return isRefusal(error) ? error : lostReply(error, primary)
-  })
+  if (!connection) return withOmitted([noConnection(primary)], commands.length)
+  const outcomes = await send(connection, commands).catch((error: Error) => [error])
+  return withOmitted(outcomes, commands.length).map((outcome) =>
+    isLost(outcome) && !isNotSent(outcome) ? lostReply(outcome, primary) : outcome,
+  )
 }
 
 /** The error itself is not ours: an application that shares the client gets the same one for its own commands. */
@@ -82,29 +114,28 @@ const noConnection = (primary = 'that has the slot') =>
  *
  * @throws StoreError `ONETRIP_NOT_SENT` (as a rejection) if a node cannot be reached.
  */
-export function connectedTo(cluster: Cluster, nodes: readonly string[]): Promise<void> | undefined {
+export function connectedTo(
+  cluster: Cluster,
+  nodes: readonly (string | undefined)[],
+): Promise<void> | undefined {
   const missing = nodes.filter((node) => {
     const connection = connectionOf(cluster, node)
     return !connection || !isWritable(connection)
   })
   if (missing.length === 0) return undefined
-  const connect = async (node: string) => {
-    if (await connectionTo(cluster, node)) return
-    throw noConnection(node === NO_NODE ? undefined : node)
+  const connect = async (node: string | undefined) => {
+    if (!(await connectionTo(cluster, node))) throw noConnection(node)
   }
   return Promise.all(missing.map(connect)).then(() => undefined)
 }
 
 const primaryOf = (cluster: Cluster, slot: number): string | undefined => cluster.slots[slot]?.[0]
 
-/** Stands for the node of slots that no node has. */
-const NO_NODE = 'none'
-
-/** The nodes that have the keys of the commands, as `host:port`. */
-export function nodesOf(cluster: Cluster, commands: readonly Command[]): string[] {
-  const nodes: string[] = []
+/** The nodes that have the keys of the commands, as `host:port`; undefined stands for slots without a node. */
+export function nodesOf(cluster: Cluster, commands: readonly Command[]): (string | undefined)[] {
+  const nodes: (string | undefined)[] = []
   for (const command of commands) {
-    const node = primaryOf(cluster, slotOf(command)) ?? NO_NODE
+    const node = primaryOf(cluster, slotOf(command))
     if (!nodes.includes(node)) nodes.push(node)
   }
   return nodes

@@ -15,7 +15,16 @@ export function partitionedKeys(partitions = 64): Keys {
     throw new TypeError(`partitions must be a whole number from 1 to ${MAX_PARTITIONS}`)
   }
   const tags = Array.from({ length: partitions }, (_, index) => `{${index}}`)
-  const tagOf = (name: string) => tags[fnv1a(name) % partitions] as string
+  let lastName: string | undefined
+  let lastTag = ''
+  /** Remembers the last result, because an operation asks for several keys of one session. */
+  function tagOf(name: string): string {
+    if (name !== lastName) {
+      lastName = name
+      lastTag = tags[fnv1a(name) % partitions] as string
+    }
+    return lastTag
+  }
   const parts = tags.map((tag) => ({ login: `login:${tag}`, recent: `recent:${tag}` }))
   const allPopular = tags.map((tag) => `viewed:${tag}`)
   const viewed = (id: string) => `viewed:${tagOf(id)}:${id}`

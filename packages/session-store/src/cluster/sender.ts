@@ -1,10 +1,12 @@
-import type { Cluster, Redis } from 'ioredis'
+import { Cluster, type Redis } from 'ioredis'
 import { safeRedisOptions } from '../core/connections/client.ts'
 import { DEADLINES_UNTIL_STALLED } from '../core/connections/handshake.ts'
 import { publishRoundTrip } from '../core/diagnostics.ts'
 import { type Command, keysOf } from '../core/operation.ts'
 import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
 import { notSent, type Outcome } from '../core/outcomes.ts'
+import { Deadlines } from '../core/sending/deadlines.ts'
+import { canFrame, sendFrame } from '../core/sending/frame.ts'
 import { disconnect } from '../core/sending/pool.ts'
 import type { NodeSender, Sender } from '../core/sending/sender.ts'
 import {
@@ -14,7 +16,7 @@ import {
   type StrategyName,
 } from '../core/sending/strategies.ts'
 import { subscribeWith } from '../core/sending/subscribing.ts'
-import { inSequence } from '../core/sending/wires.ts'
+import { inSequence, sendPipeline } from '../core/sending/wires.ts'
 import { type ClusterAddress, loginNames } from './address.ts'
 import { batchingPerNode } from './batching.ts'
 import { checkCluster, clusterAt, connectionError } from './client.ts'
@@ -86,26 +88,38 @@ function sharedCluster(
   const cluster = client ?? clusterAt(address as ClusterAddress, { deadlineMs, stalledAfterMs })
   const watch = watchCluster(cluster, stalledAfterMs)
   const health = new ClusterHealth(cluster, leave)
+  const deadlines = new Deadlines(deadlineMs)
   let isClosed = false
 
-  /** Waits until all nodes of the commands are connected; undefined if they are. */
-  function prepare(commands: readonly Command[]): Promise<void> | undefined {
+  function requireReady(): void {
     if (isClosed) throw notSent('the sender is closed')
     if (cluster.status === 'wait') cluster.connect().catch(() => undefined) // the watch has the error
     if (!watch.isReady) throw notSent('there is no connection', watch.lastError)
+  }
+
+  /** Waits until all nodes of the commands are connected; undefined if they are. */
+  function prepare(commands: readonly Command[]): Promise<void> | undefined {
+    requireReady()
     return connectedTo(cluster, nodesOf(cluster, commands))
   }
 
-  /** Another node may have taken over from one whose reply is late. */
-  async function watched<Result>(work: Promise<Result>): Promise<Result> {
-    const late = setTimeout(() => {
-      refreshSlots(cluster)
-      health.suspect()
-    }, deadlineMs)
-    return await work.finally(() => clearTimeout(late))
+  const wire =
+    strategy === 'batch' && canFrame(cluster instanceof Cluster) ? sendFrame : sendPipeline
+
+  const toNode: SendToNode = async (node, commands) => {
+    const late = deadlines.start(findSuccessor)
+    try {
+      return await sendToPrimary(cluster, wire, node, commands)
+    } finally {
+      deadlines.stop(late)
+    }
   }
 
-  const toNode: SendToNode = (node, commands) => watched(sendToPrimary(cluster, node, commands))
+  /** Another node may have taken over from one whose reply is late. */
+  function findSuccessor(): void {
+    refreshSlots(cluster)
+    health.suspect()
+  }
 
   async function sendCommand(command: Command): Promise<Outcome> {
     if (keysOf(command).length === 0) return await redirected(cluster, command)
@@ -115,7 +129,7 @@ function sharedCluster(
 
   /** Sends an operation to all of its nodes or to none: connections may be lost while it waits for others. */
   const sendNow =
-    (work: (commands: readonly Command[]) => Promise<Outcome[]>): Sender['send'] =>
+    (work: (commands: readonly Command[]) => Promise<readonly Outcome[]>): Sender['send'] =>
     async ({ commands }) => {
       for (let wait = prepare(commands); wait; wait = prepare(commands)) await wait
       return await work(commands)
@@ -127,7 +141,7 @@ function sharedCluster(
       publishRoundTrip(commands.length)
       return sendPerNode(cluster, commands, toNode)
     }),
-    batch: batchingPerNode(cluster, { prepare, toNode }),
+    batch: batchingPerNode(cluster, { requireReady, toNode }),
   }[strategy]
 
   return {
@@ -159,13 +173,13 @@ function sharedCluster(
     },
     topology: {
       async nodes() {
-        void prepare([])
+        requireReady()
         return primariesOf(cluster).map((primary): NodeSender => {
           const name = primary ?? 'none'
           return { name, send: ({ commands }) => sendToOne(cluster, primary, commands) }
         })
       },
-      serversOf: (commands) => nodesOf(cluster, commands),
+      serversOf: (commands) => nodesOf(cluster, commands).map((node) => node ?? 'none'),
       checkKeys,
       whyNotReady: async () => address && (await connectionError(address, deadlineMs)),
     },
@@ -187,7 +201,7 @@ async function sendToOne(
   node: string | undefined,
   commands: readonly Command[],
 ): Promise<Outcome[]> {
-  const outcomes = await sendToPrimary(cluster, node, commands)
+  const outcomes = await sendToPrimary(cluster, sendPipeline, node, commands)
   return outcomes.map(nullIfRedirected)
 }
 

@@ -1,6 +1,6 @@
 import calculateSlot from 'cluster-key-slot'
 import type { Keys } from '../core/keys.ts'
-import { type Command, keysOf } from '../core/operation.ts'
+import { type Command, firstKeyOf } from '../core/operation.ts'
 
 export const SLOTS = 16_384
 
@@ -9,7 +9,7 @@ const slots = new Map<string, number>()
 
 /** The slot of a command's keys. */
 export function slotOf(command: Command): number {
-  const key = keysOf(command)[0] ?? ''
+  const key = firstKeyOf(command) ?? ''
   const start = key.indexOf('{') + 1
   const end = key.indexOf('}', start)
   if (start === 0 || end <= start) return calculateSlot(key)

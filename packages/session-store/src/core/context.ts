@@ -72,13 +72,15 @@ export function callsOf<Functions extends Record<string, (...args: never[]) => P
 ): Functions {
   const wrapped = Object.entries(functions).map(([name, call]) => [
     name,
-    async (...args: never[]) => {
-      runner.begin()
+    (...args: never[]) => {
       try {
-        return await call(...args)
-      } finally {
-        runner.end()
+        runner.begin()
+      } catch (error) {
+        return Promise.reject(error)
       }
+      const result = call(...args)
+      result.then(runner.end, runner.end)
+      return result
     },
   ])
   return Object.fromEntries(wrapped)

@@ -14,6 +14,13 @@ export function keysOf([name, ...args]: Command): string[] {
   return [String(args[0])]
 }
 
+/** The first key of a command. */
+export function firstKeyOf(command: Command): string | undefined {
+  const [name, first] = command
+  const takesCount = COMMANDS_WITH_KEY_COUNT.has(name.toUpperCase())
+  return takesCount || name === 'PING' ? keysOf(command)[0] : String(first)
+}
+
 /** Redis's reply to one command. */
 export type Reply = string | number | null | readonly Reply[]
 

@@ -18,7 +18,8 @@ const CLUSTER_REFUSALS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'])
 export const isRefusedByCluster = (outcome: Outcome | undefined): boolean =>
   outcome instanceof Error && isRefusal(outcome) && CLUSTER_REFUSALS.has(errorKind(outcome))
 
-const isLost = (outcome: Outcome): outcome is Error =>
+/** Whether the reply was lost, or the command was not sent. */
+export const isLost = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && !isRefusal(outcome)
 
 /**

@@ -4,8 +4,11 @@ import type { Outcome } from '../outcomes.ts'
 import { merge } from './merge.ts'
 import type { Sender } from './sender.ts'
 
-/** 8 to 32 were equally fast; with 64, Redis and this process took turns waiting (2026-11-21). */
-const MAX_OPERATIONS = 16
+/**
+ * At most a quarter of the operations in flight, so that Redis works while this process sends the next batch. Between
+ * 16 and 64 operations, 16 to 1,024 callers took the least CPU (2026-11-23).
+ */
+const [MIN_OPERATIONS, MAX_OPERATIONS, MAX_SHARE] = [16, 64, 1 / 4]
 
 /** The operation of one caller, which waits for its outcomes. */
 export interface Waiting {
@@ -18,10 +21,9 @@ export interface Waiting {
  * Batches the operations of all callers of one event-loop turn: merges them into variadic commands where that is
  * equivalent, and sends them together with `sender`.
  *
- * @param maxOperations Maximum number of operations in a batch. Default 16.
  * @throws TypeError for a sender to several servers: operations would wait for servers that they do not use.
  */
-export function batching(sender: Sender, maxOperations = MAX_OPERATIONS): Sender {
+export function batching(sender: Sender): Sender {
   if (sender.topology)
     throw new TypeError('batching is for one server; clusterSender batches itself')
   return {
@@ -29,30 +31,34 @@ export function batching(sender: Sender, maxOperations = MAX_OPERATIONS): Sender
     close: () => sender.close(),
     ...(sender.connections && { connections: sender.connections.bind(sender) }),
     ...(sender.subscribe && { subscribe: sender.subscribe.bind(sender) }),
-    send: collecting((waiting) => void sendTogether(sender, waiting), maxOperations),
+    send: collecting((waiting) => sendTogether(sender, waiting)),
   }
 }
 
-/** Returns a function `send` that collects the operations of one event-loop turn, at most `max`, for `flush`. */
+/** Returns a function `send` that collects the operations of one event-loop turn for `flush`. */
 export function collecting(
-  flush: (waiting: readonly Waiting[]) => void,
-  max = MAX_OPERATIONS,
+  flush: (waiting: readonly Waiting[]) => Promise<unknown>,
 ): Sender['send'] {
   let queue: Waiting[] = []
   let scheduled: NodeJS.Immediate | undefined
+  let inFlight = 0
 
   function flushNow(): void {
     clearImmediate(scheduled)
     scheduled = undefined
     const waiting = queue
     queue = []
-    flush(waiting)
+    void flush(waiting).then(() => {
+      inFlight -= waiting.length
+    })
   }
 
   return (list) =>
     new Promise((resolve, reject) => {
+      inFlight++
       queue.push({ list, resolve, reject })
-      if (queue.length >= max) flushNow()
+      const full = Math.min(MAX_OPERATIONS, Math.max(MIN_OPERATIONS, inFlight * MAX_SHARE))
+      if (queue.length >= full) flushNow()
       else scheduled ??= setImmediate(flushNow)
     })
 }

@@ -1,4 +1,5 @@
 import { type Command as IoredisCommand, Redis } from 'ioredis'
+import { isWritable } from '../connections/client-watch.ts'
 import { whyUnverified } from '../connections/ioredis-version.ts'
 import { publishRoundTrip, publishWarning } from '../diagnostics.ts'
 import type { Command, Reply } from '../operation.ts'
@@ -25,23 +26,32 @@ const frame: Wire = {
  * `frame` if all clients support it, otherwise `pipeline`, with a warning. Each must be a `Redis` of the copy of
  * ioredis that this package imports, in a verified version.
  */
-export function framedWhere(clients: readonly Redis[]): Wire {
-  const why =
-    whyUnverified ?? (clients.every((client) => client instanceof Redis) ? undefined : FOREIGN_COPY)
-  if (why === undefined) return frame
+export const framedWhere = (clients: readonly Redis[]): Wire =>
+  canFrame(clients.every((client) => client instanceof Redis)) ? frame : pipeline
+
+/**
+ * Whether frames work with the clients of this package's copy of ioredis. Warns if they do not.
+ *
+ * @param isOwnCopy Whether the clients are of that copy.
+ */
+export function canFrame(isOwnCopy: boolean): boolean {
+  const why = whyUnverified ?? (isOwnCopy ? undefined : FOREIGN_COPY)
+  if (why === undefined) return true
   publishWarning({
     code: 'ONETRIP_FRAMES_OFF',
     message: `the store sends pipelines of ioredis instead of frames, which costs about half of the gain in CPU: ${why}`,
   })
-  return pipeline
+  return false
 }
 
 const FOREIGN_COPY =
   'the client was created by another copy of ioredis than the one that this package imports. Install one copy (npm ls ioredis lists them), or set url instead of client'
 
-function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
+export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
     const text = encode(commands) // first: it must not throw after ioredis expects replies
+    // Otherwise ioredis would keep the frame in its offline queue, which clients of a cluster have.
+    if (!isWritable(redis)) return reject(notSent('there is no connection'))
     const replies = new Replies(commands.length, resolve)
     // Synchronous, so that ioredis's queue expects either all replies of the frame or none.
     redis.sendCommand(replies as unknown as IoredisCommand, sink)
@@ -109,12 +119,20 @@ const sink = {
 } as unknown as Parameters<Redis['sendCommand']>[1]
 
 function encode(commands: readonly Command[]): string {
+  const frame = encodeWith(commands, (text) => text.length)
+  // Redis counts bytes. Usually all characters are ASCII: to ask once is cheaper than for each argument.
+  return Buffer.byteLength(frame) === frame.length
+    ? frame
+    : encodeWith(commands, (text) => Buffer.byteLength(text))
+}
+
+function encodeWith(commands: readonly Command[], lengthOf: (text: string) => number): string {
   let frame = ''
   for (const command of commands) {
     frame += `*${command.length}\r\n`
     for (const argument of command) {
       const text = typeof argument === 'string' ? argument : String(argument)
-      frame += `$${Buffer.byteLength(text)}\r\n${text}\r\n`
+      frame += `$${lengthOf(text)}\r\n${text}\r\n`
     }
   }
   return frame

@@ -4,7 +4,9 @@ import { type Outcome, withOmitted } from '../outcomes.ts'
 type Argument = string | number
 
 interface Merged {
-  readonly command: [name: string, ...args: Argument[]]
+  /** The operation's own, until another one is merged into a copy. */
+  command: Command
+  readonly rule: Rule | undefined
   /** The position of the merged commands in their operations. */
   readonly place: number
   /** The indexes of the operations whose commands were merged. */
@@ -153,11 +155,16 @@ export function merge(operations: readonly CommandList[]): Batch {
         candidate.command[1] === command[1] &&
         rule.mergeable(candidate.command, command)
       ) {
-        rule.add(candidate.command, command)
+        const into: [string, ...Argument[]] =
+          candidate.operations.length === 1
+            ? [...candidate.command]
+            : (candidate.command as [string, ...Argument[]])
+        rule.add(into, command)
+        candidate.command = into
         candidate.operations.push(index)
         continue
       }
-      const merged = { command: [...command] as Merged['command'], place, operations: [index] }
+      const merged: Merged = { command, rule, place, operations: [index] }
       if (rule) sameKey.set(key, merged)
       all.push(merged)
     }
@@ -165,12 +172,12 @@ export function merge(operations: readonly CommandList[]): Batch {
   operations.forEach(({ commands, mergeable }, index) => {
     if (mergeable) return
     commands.forEach((command, place) => {
-      all.push({ command: [...command], place, operations: [index] })
+      all.push({ command, rule: undefined, place, operations: [index] })
     })
   })
   return {
-    commands: all.map(({ command, operations: members }) =>
-      members.length > 1 ? (rules.get(command[0])?.variadic?.(command) ?? command) : command,
+    commands: all.map(({ command, rule, operations: members }) =>
+      members.length > 1 ? (rule?.variadic?.(command) ?? command) : command,
     ),
     split: (outcomes) => splitOutcomes(operations, all, withOmitted(outcomes, all.length)),
   }
@@ -184,12 +191,12 @@ function splitOutcomes(
   const own = operations.map(({ commands }) => new Array<Outcome>(commands.length).fill(null))
   all.forEach((merged, index) => {
     const outcome = outcomes[index] ?? null
-    const rule = rules.get(merged.command[0])
-    merged.operations.forEach((operation, part) => {
+    const { rule, place, operations: members } = merged
+    members.forEach((operation, part) => {
       const target = own[operation]
       if (!target) return
-      target[merged.place] =
-        outcome instanceof Error || !rule || merged.operations.length === 1
+      target[place] =
+        outcome instanceof Error || !rule || members.length === 1
           ? outcome
           : rule.split(outcome, part, merged, operations)
     })

@@ -5,6 +5,7 @@ import { checkClient } from '../connections/client-check.ts'
 import { type ClientWatch, watchClient } from '../connections/client-watch.ts'
 import { DEADLINES_UNTIL_STALLED } from '../connections/handshake.ts'
 import { notSent } from '../outcomes.ts'
+import { Deadlines } from './deadlines.ts'
 import type { Sender } from './sender.ts'
 import { subscribeWith } from './subscribing.ts'
 import type { Wire } from './wires.ts'
@@ -40,6 +41,7 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
   const all = opened ?? clients
   for (const redis of all) checkClient(redis)
   const stalledAfterMs = DEADLINES_UNTIL_STALLED * deadlineMs
+  const stalls = new Deadlines(stalledAfterMs)
   const isOwn = opened !== undefined
   const pool = all.map((redis): PooledClient => {
     return { redis, watch: watchClient(redis, { stalledAfterMs, isOwn }), inFlight: 0 }
@@ -76,11 +78,11 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
     const one = leastUsed()
     if (!one) throw noConnection()
     one.inFlight++
-    const late = setTimeout(reopen, stalledAfterMs, one.redis)
+    const late = stalls.start(() => reopen(one.redis))
     try {
       return await wire.send(one.redis, commands)
     } finally {
-      clearTimeout(late)
+      stalls.stop(late)
       one.inFlight--
     }
   }

@@ -10,6 +10,7 @@ import {
   overloaded,
   readOutcomes,
 } from '../outcomes.ts'
+import { Deadlines } from './deadlines.ts'
 import type { NodeSender, Sender } from './sender.ts'
 
 /** The result or the error of one server that holds keys. */
@@ -74,6 +75,7 @@ const NO_SERVERS: readonly string[] = []
 
 export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: RunnerLimits): Runner {
   const { topology } = sender
+  const deadlines = new Deadlines(deadlineMs)
   let inFlight = 0
   const inFlightByServer = new Map<string, number>()
   let calls = 0
@@ -85,7 +87,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
   function attempt<Sent, Result>(
     start: () => Promise<Sent>,
     read: (sent: Sent) => Result,
-    { readOnly, timeoutMs = deadlineMs, servers }: AttemptOptions,
+    { readOnly, timeoutMs, servers }: AttemptOptions,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(operationError(error, readOnly))
@@ -95,14 +97,15 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
       if (full !== undefined) return fail(overloaded(maxInFlight, full))
       count(servers, 1)
       let isLate = false
-      const deadline = setTimeout(() => {
+      const timer = timeoutMs === undefined ? deadlines : new Deadlines(timeoutMs)
+      const deadline = timer.start(() => {
         isLate = true
         fail(lateReply(readOnly))
-      }, timeoutMs)
+      })
       const settle = (answer: () => void) => {
         count(servers, -1)
         if (inFlight === 0) onIdle?.()
-        clearTimeout(deadline)
+        timer.stop(deadline)
         if (isLate) return
         try {
           answer()

@@ -13,13 +13,17 @@ export interface Wire {
 /** All commands as one non-transactional pipeline: one round trip. */
 export const pipeline: Wire = {
   name: 'pipeline',
-  async send(redis, commands) {
+  send(redis, commands) {
     publishRoundTrip(commands.length)
-    const queued = redis.pipeline()
-    for (const [name, ...args] of commands) queued.call(name, ...args)
-    const results = (await queued.exec()) ?? []
-    return results.map(([error, reply]) => error ?? (reply as Reply))
+    return sendPipeline(redis, commands)
   },
+}
+
+export const sendPipeline: Wire['send'] = async (redis, commands) => {
+  const queued = redis.pipeline()
+  for (const [name, ...args] of commands) queued.call(name, ...args)
+  const results = (await queued.exec()) ?? []
+  return results.map(([error, reply]) => error ?? (reply as Reply))
 }
 
 /** One command at a time; each waits for the reply to the one before. */

@@ -80,9 +80,10 @@ export function recordView(
   now: number,
 ): NamedOperation<RecordedView | undefined, keyof ViewCommands> {
   const { id, item } = input
+  const score = scoreOf(now)
   const commands: ViewCommands = {
-    refresh: ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
-    view: ['ZADD', keys.viewed(id), scoreOf(now), item],
+    refresh: ['ZADD', keys.recent(id), 'XX', score, id],
+    view: ['ZADD', keys.viewed(id), score, item],
     trim: trimViews(keys, id),
     count: ['ZINCRBY', keys.popular(item), -1, item],
     user: ['HGET', keys.login(id), id],
