@@ -72,15 +72,13 @@ export function callsOf<Functions extends Record<string, (...args: never[]) => P
 ): Functions {
   const wrapped = Object.entries(functions).map(([name, call]) => [
     name,
-    (...args: never[]) => {
+    async (...args: never[]) => {
+      runner.begin()
       try {
-        runner.begin()
-      } catch (error) {
-        return Promise.reject(error)
+        return await call(...args)
+      } finally {
+        runner.end()
       }
-      const result = call(...args)
-      result.then(runner.end, runner.end)
-      return result
     },
   ])
   return Object.fromEntries(wrapped)
