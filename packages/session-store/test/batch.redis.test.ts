@@ -57,8 +57,16 @@ test('more callers than fit into a batch are served by several batches', async (
   const views = Array.from({ length: 100 }, () => store.recordView(token, 'book'))
   const counts = (await Promise.all(views)).map(({ views }) => views)
   expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1))
-  const sizes = batches.map(({ operations }) => operations).toSorted((a, b) => b - a)
-  expect(sizes).toEqual([16, 16, 16, 16, 16, 16, 4])
+  const sizes = batches.map(({ operations }) => operations)
+  expect(sizes.toSorted((a, b) => b - a)).toEqual([22, 16, 16, 16, 16, 14])
+})
+
+test('with more callers a batch has more operations, at most 64', async () => {
+  const store = await storeForThisTest()
+  const { token } = await store.login('ada')
+  const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
+  await Promise.all(Array.from({ length: 1_000 }, () => store.checkToken(token)))
+  expect(Math.max(...batches.map(({ operations }) => operations))).toBe(64)
 })
 
 test('an injected client is used and not closed', async () => {

@@ -242,6 +242,13 @@ function olderClient(): object {
   return client
 }
 
+test('batch warns of a cluster of another copy of ioredis', async () => {
+  const warnings = warningsOfThisTest()
+  const sender = clusterSender({ client: new (otherIoredis().Cluster)(nodes, clusterOptions) })
+  await sender.close()
+  expect(warnings).toMatchObject([framesOff])
+})
+
 test.each([
   ['node-redis', () => nodeRedis.createClient()],
   ['iovalkey', () => new iovalkey.Redis(lazy)],
