@@ -1,4 +1,5 @@
 import type { Experiment } from './experiment/experiment.ts'
+import { clients } from './experiments/clients/clients.ts'
 import { cluster } from './experiments/cluster/cluster.ts'
 import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
@@ -18,6 +19,7 @@ export const experiments: readonly Experiment[] = [
   latency,
   soak,
   store,
+  clients,
   retention,
   cluster,
   ports,

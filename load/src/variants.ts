@@ -75,7 +75,7 @@ export function clientsOf(names: readonly Variant[]): string | null {
  * Removes the sockets of a process that has ended. valkey-glide 2.5.2 creates a Unix socket for its native part in
  * /tmp, ignores TMPDIR, and never removes the socket.
  */
-function removeGlideSockets(pid: number): void {
+export function removeGlideSockets(pid: number): void {
   for (const name of readdirSync('/tmp')) {
     if (name.startsWith(`glide-socket-${pid}-`)) rmSync(`/tmp/${name}`, { force: true })
   }

@@ -1,4 +1,3 @@
-import { createHistogram } from 'node:perf_hooks'
 import {
   articleKeys,
   createSessionStore,
@@ -15,6 +14,7 @@ import * as naive from '../../../../examples/pattern/naive.ts'
 import * as pipeline from '../../../../examples/pattern/pipeline.ts'
 import * as sequential from '../../../../examples/pattern/sequential.ts'
 import { comparedStrategies } from '../../compared-strategies.ts'
+import { type Caller, callFor, percentilesOf } from '../../drivers/redis/callers.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 
@@ -82,8 +82,7 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
     }
     return {
       callsPerSecond: calls / cpu.seconds,
-      p50: latencies.percentile(50) / 1e6,
-      p99: latencies.percentile(99) / 1e6,
+      ...percentilesOf(latencies),
       clientCpuMicros: (own.user + own.system) / calls,
       ...microsPer(cpu, calls),
     }
@@ -126,8 +125,6 @@ async function patternCaller(
   return () => view(token, nextItem())
 }
 
-type Caller = () => Promise<unknown>
-
 async function callerOf(
   store: SessionStore,
   operation: Operation,
@@ -141,24 +138,8 @@ async function callerOf(
     store.run(updateToken(articleKeys, { id, user: 'user', item: nextItem() }, Date.now()))
 }
 
-/** Returns a histogram of the latencies in nanoseconds. */
-async function callFor(callers: readonly Caller[], seconds: number, signal: AbortSignal) {
-  const latencies = createHistogram({ figures: 3 })
-  const until = performance.now() + seconds * 1_000
-  await Promise.all(
-    callers.map(async (call) => {
-      do {
-        const begun = process.hrtime.bigint()
-        await call()
-        latencies.record(process.hrtime.bigint() - begun)
-      } while (performance.now() < until && !signal.aborted)
-    }),
-  )
-  signal.throwIfAborted()
-  return latencies
-}
-
-async function countViews(store: SessionStore): Promise<number> {
+/** The sum of the counts of all items. */
+export async function countViews(store: SessionStore): Promise<number> {
   const popular = await store.popularItems(ITEMS)
   return popular.reduce((sum, { views }) => sum + views, 0)
 }

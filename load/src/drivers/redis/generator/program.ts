@@ -8,6 +8,10 @@ import { repository } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { step } from '@onetrip/stack/terminal.ts'
 
+/** The folder of compiled programs. */
+export const programsFolder = () =>
+  resolve(process.env.ONETRIP_HOME || join(repository, '.onetrip'), 'load')
+
 /**
  * Compiles the load generator into `ONETRIP_HOME`, if that version does not exist yet, and returns its path.
  *
@@ -20,7 +24,7 @@ export async function generatorProgram(signal: AbortSignal): Promise<string> {
   }
   const files = globSync(join(import.meta.dirname, '*.[ch]')).sort()
   const key = hash('sha256', files.map((file) => readFileSync(file, 'utf8')).join(''))
-  const home = resolve(process.env.ONETRIP_HOME || join(repository, '.onetrip'), 'load')
+  const home = programsFolder()
   const path = join(home, `generator-${key.slice(0, 12)}`)
   if (existsSync(path)) return path
   await mkdir(home, { recursive: true })

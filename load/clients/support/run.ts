@@ -1,0 +1,53 @@
+import { createInterface } from 'node:readline'
+import { callFor, percentilesOf } from '../../src/drivers/redis/callers.ts'
+
+/** The first line of standard input. */
+export interface Plan {
+  url: string
+  /** A session for each caller. */
+  sessions: Session[]
+  /** Each caller starts at another place of this list. */
+  items: string[]
+  warmUp: number
+  seconds: number
+  /** The secret with which the tokens are signed. */
+  secret: string
+}
+
+interface Session {
+  id: string
+  token: string
+  user: string
+}
+
+/** Records a page view. Resolves with the user of the session. */
+type View = (session: Session, item: string) => Promise<unknown>
+
+/**
+ * Runs the client that the command line names. Each line of standard input starts the next step: connect and warm up,
+ * measure, report. A line of JSON ends each step; then the process waits, so that its CPU time can be read.
+ */
+export async function run(
+  clients: Readonly<Record<string, (plan: Plan) => View | Promise<View>>>,
+): Promise<void> {
+  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+  const reply = (values: object) => console.log(JSON.stringify(values))
+
+  const plan: Plan = JSON.parse((await lines.next()).value ?? '')
+  const { sessions, items } = plan
+  const view = await clients[process.argv[2] ?? '']?.(plan)
+  if (!view) throw new Error(`name one of ${Object.keys(clients).join(', ')}`)
+  const callers = sessions.map((session, index) => {
+    let at = Math.floor((index * items.length) / sessions.length)
+    return async () => {
+      const found = await view(session, items[at++ % items.length] ?? '')
+      if (found !== session.user) throw new Error(`the user of the session is ${found}`)
+    }
+  })
+  reply({ views: (await callFor(callers, plan.warmUp)).count })
+  await lines.next()
+  const latencies = await callFor(callers, plan.seconds)
+  reply({ views: latencies.count })
+  await lines.next()
+  reply(percentilesOf(latencies))
+}

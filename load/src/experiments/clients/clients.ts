@@ -1,0 +1,188 @@
+import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
+import { newSecret } from '@onetrip/stack/places.ts'
+import { Problem } from '@onetrip/stack/problem.ts'
+import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { KEPT_VIEWS } from '../../../../packages/session-store/src/core/sessions/view-operations.ts'
+import type { Plan } from '../../../clients/support/run.ts'
+import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
+import type { RedisServer } from '../../drivers/redis/server.ts'
+import type { Experiment } from '../../experiment/experiment.ts'
+import { counted, figure } from '../../experiment/figures.ts'
+import type { Rows } from '../../experiment/rows.ts'
+import { asCost, asRate, product } from '../../experiment/shape.ts'
+import { packageVersion } from '../../measure/machine.ts'
+import { range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { countViews } from '../store/calls.ts'
+import {
+  buildGo,
+  type ClientName,
+  clientNames,
+  goVersion,
+  isGo,
+  measureClient,
+} from './programs.ts'
+
+interface ClientsOptions {
+  clients: ClientName[]
+  callers: number[]
+}
+
+interface Bench {
+  server: RedisServer
+  store: SessionStore
+  monitor: RedisMonitor
+  /** Without those that cannot be measured here. */
+  clients: readonly ClientName[]
+  secret: string
+  sessions: Plan['sessions']
+  items: string[]
+}
+
+const SEED = 17
+/** Different items, and the length of the list of views. */
+const [ITEMS, VIEWS] = [1_000, 20_000]
+/** The warm-up of connections and compiler, as a share of the measured time. */
+const WARM_UP = 0.5
+
+/** The store and other clients of Redis, without HTTP. */
+export const clients: Experiment<ClientsOptions, Bench> = {
+  name: 'clients',
+  title: 'Clients of Redis, without HTTP',
+  summary: 'page views per second of the store and of other clients, without HTTP',
+  about: `
+Each caller records page views in a loop, with a session of its own and items by Zipf's law: ZADD recent:,
+ZADD viewed:<session>, ZREMRANGEBYRANK viewed:<session>, ZINCRBY viewed:, HGET login:. Each client runs in a process
+of its own (load/clients), over TCP on this machine, with the settings that its documentation recommends:
+  batch, pipeline-framed         our store, which also verifies the signature of a token
+  ioredis, node-redis            a pipeline per view
+  ioredis-auto, node-redis-auto  five calls per view, which the client pipelines
+  glide                          valkey-glide, a non-atomic batch per view
+  rueidis                        Go, DoMulti; 4 connections
+  go-redis                       Go, a pipeline per view; a pool of connections
+  go-redis-auto                  Go, five calls per view with AsyncAutoPipeline
+The Go clients need Go and access to their modules; without Go they are left out. After each run, the number of views
+is compared with those that Redis counted. "reads" is the number of times that Redis read from a socket: it is small if
+the views of many callers arrive together.
+
+Examples:
+  npm run load -- clients --clients batch,ioredis,rueidis --callers 64`,
+  rounds: 3,
+  duration: 2,
+  quick: { rounds: 1, duration: 0.2 },
+  configure(command) {
+    command
+      .addOption(namesOption('--clients <list>', clientNames))
+      .addOption(
+        numbersOption('--callers <list>', 'callers at a time', [1, 10_000], [1, 64, 1_024]),
+      )
+  },
+
+  factors: [{ name: 'callers' }, { name: 'client' }],
+  subject: 'client',
+  metrics: [
+    { name: 'viewsPerSecond', label: 'views/s', ...asRate },
+    { name: 'p50', label: 'p50 ms' },
+    { name: 'p99', label: 'p99 ms' },
+    { name: 'clientCpuMicros', label: 'client CPU µs /view', ...asCost },
+    { name: 'cpuMicros', label: 'Redis CPU µs /view', ...asCost },
+    { name: 'commands', label: 'commands /view', format: 'fixed' },
+    { name: 'reads', label: 'reads /view', format: 'fixed' },
+  ],
+  progress: ['viewsPerSecond', 'p99', 'clientCpuMicros'],
+  baseline: () => ({ client: 'batch' }),
+
+  async prepare(context, { clients, callers }) {
+    const go = clients.some(isGo) ? await goVersion() : null
+    const modules =
+      go && (await context.step('Building the Go clients', () => buildGo(context.signal)))
+    const packages = ['ioredis', 'redis', '@valkey/valkey-glide'].map(packageVersion)
+    const left = clients.filter(isGo).join(', ')
+    context.describe('software', {
+      Clients: packages.join(', '),
+      ...(left && { Go: go ? `${go}: ${modules}` : `not installed: ${left} left out` }),
+    })
+    const server = await context.startRedis({ build: 'patched' })
+    const monitor = await RedisMonitor.connect(server.url)
+    context.defer(() => monitor.close())
+    const secret = newSecret()
+    const tokens = { secrets: [secret] }
+    const maxInFlight = Math.max(...callers)
+    const store = createSessionStore({ url: server.url, tokens, janitor: 'elsewhere', maxInFlight })
+    context.defer(() => store.close())
+    await store.ready()
+    const nextItem = skewedItems(ITEMS, seededRandom(SEED))
+    const users = Array.from({ length: maxInFlight }, (_, index) => `user-${index}`)
+    const sessions = await Promise.all(
+      users.map(async (user) => {
+        const { token } = await store.login(user)
+        return { user, token, id: token.slice(0, token.indexOf('.')) }
+      }),
+    )
+    // Fills the lists of all sessions, so that the first runs do not find shorter ones.
+    for (let view = 0; view < KEPT_VIEWS; view++) {
+      await Promise.all(sessions.map(({ token }) => store.recordView(token, nextItem())))
+    }
+    return {
+      server,
+      store,
+      monitor,
+      clients: clients.filter((client) => go || !isGo(client)),
+      secret,
+      sessions,
+      items: Array.from({ length: VIEWS }, nextItem),
+    }
+  },
+
+  cases: ({ clients }, { callers }) => product({ callers, client: clients }),
+
+  async measure(one, { server, store, monitor, secret, sessions, items }, { options, context }) {
+    const client = one.client as ClientName
+    const { duration: seconds } = options
+    const url = `redis://127.0.0.1:${server.port}`
+    const warmUp = seconds * WARM_UP
+    const own = sessions.slice(0, Number(one.callers))
+    const plan = { url, sessions: own, items, warmUp, seconds, secret }
+    const viewsBefore = await countViews(store)
+    const before = await monitor.read()
+    const { total, values } = await measureClient(server, { client, plan, signal: context.signal })
+    const after = await monitor.read()
+    const views = (await countViews(store)) - viewsBefore
+    if (views !== total) {
+      throw new Problem(`${client} recorded ${total} views, but Redis counted ${views}.`)
+    }
+    const perView = (name: 'commands' | 'reads') => (after[name] - before[name]) / total
+    return { values: { ...values, commands: perView('commands'), reads: perView('reads') } }
+  },
+
+  sections: (rows) => [
+    sectionOf(rows, {
+      title: 'Page views of callers without HTTP',
+      caption: 'TCP on this machine, one process of the client',
+      columns: [
+        range('viewsPerSecond', rows),
+        ratio('viewsPerSecond', '× batch'),
+        'p50',
+        'p99',
+        'clientCpuMicros',
+        'cpuMicros',
+        'commands',
+        'reads',
+      ],
+    }),
+  ],
+  claims: (rows) =>
+    rows.values('callers').flatMap((callers) => claimOf(Number(callers), rows.where({ callers }))),
+}
+
+/** The fastest and the cheapest client. */
+function claimOf(callers: number, { all }: Rows): string {
+  const by = (metric: string) => all.toSorted((a, b) => value(a, metric) - value(b, metric))
+  const value = (row: Rows['all'][number], metric: string) => row.median(metric) ?? 0
+  const text = (row = all[0], metric: string) =>
+    row ? `${row.subject} (${figure(value(row, metric))})` : '-'
+  const fastest = text(by('viewsPerSecond').at(-1), 'viewsPerSecond')
+  const cheapest = text(by('clientCpuMicros')[0], 'clientCpuMicros')
+  const lightest = text(by('cpuMicros')[0], 'cpuMicros')
+  return `With ${counted(callers, 'caller')}: most views a second: ${fastest}; least CPU time of the client, µs per view: ${cheapest}; least of Redis: ${lightest}.`
+}

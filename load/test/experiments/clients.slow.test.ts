@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { expect, test } from 'vitest'
+import { clientNames, goFolder, isGo } from '../../src/experiments/clients/programs.ts'
+import { runExperiment } from '../support/experiment.ts'
+import { runLoad } from '../support/run.ts'
+
+const quick = ['--quick', '--callers=1,16']
+const noGo = await promisify(execFile)('go', ['mod', 'download'], { cwd: goFolder }).then(
+  () => null,
+  (error: Error) => `Go or its modules are missing: ${error.message}`,
+)
+
+async function expectAll(clients: readonly string[]): Promise<void> {
+  const { result } = await runExperiment('clients', [...quick, `--clients=${clients}`])
+  expect(result.samples).toHaveLength(2 * clients.length)
+  for (const { case: one, values } of result.samples) {
+    // Only batch merges commands of concurrent callers.
+    const merges = one.client === 'batch' && one.callers === 16
+    expect(Math.round(values.commands ?? 0) < 5, `${one.client}`).toBe(merges)
+    for (const name of ['viewsPerSecond', 'clientCpuMicros', 'cpuMicros', 'reads']) {
+      expect(values[name], `${one.client}: ${name}`).toBeGreaterThan(0)
+    }
+    expect(values.p99).toBeGreaterThanOrEqual(values.p50 ?? Number.NaN)
+  }
+}
+
+test('measures the clients for Node', async () => {
+  await expectAll(clientNames.filter((name) => !isGo(name)))
+})
+
+test('measures the clients for Go', async ({ skip }) => {
+  skip(noGo !== null, noGo ?? '')
+  await expectAll(clientNames.filter(isGo))
+})
+
+test('leaves the Go clients out without Go, and says so', async () => {
+  const { text, result } = await runExperiment('clients', [...quick, '--clients=ioredis,rueidis'], {
+    PATH: await temporaryFolder(),
+  })
+  expect(text).toMatch(/^Go +not installed: rueidis left out$/m)
+  expect(new Set(result.samples.map(({ case: one }) => one.client))).toEqual(new Set(['ioredis']))
+})
+
+test('an interrupt ends the client', async () => {
+  const state = await temporaryFolder()
+  const args = ['clients', '--duration=60', '--clients=node-redis']
+  const load = await runLoad({ state, args, until: /^Options/ })
+  load.signal('SIGINT')
+  expect((await load.exited).code).toBe(130)
+  expect(await processesOf(state)).toEqual([])
+})
