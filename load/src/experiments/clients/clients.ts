@@ -3,25 +3,17 @@ import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
-import { KEPT_VIEWS } from '../../../../packages/session-store/src/core/sessions/view-operations.ts'
 import type { Plan } from '../../../clients/support/run.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { counted, figure } from '../../experiment/figures.ts'
-import type { Rows } from '../../experiment/rows.ts'
+import type { Row, Rows } from '../../experiment/rows.ts'
 import { asCost, asRate, product } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { countViews } from '../store/calls.ts'
-import {
-  buildGo,
-  type ClientName,
-  clientNames,
-  goVersion,
-  isGo,
-  measureClient,
-} from './programs.ts'
+import { buildGo, type ClientName, clientNames, isGo, measureClient } from './programs.ts'
 
 interface ClientsOptions {
   clients: ClientName[]
@@ -34,9 +26,7 @@ interface Bench {
   monitor: RedisMonitor
   /** Without those that cannot be measured here. */
   clients: readonly ClientName[]
-  secret: string
-  sessions: Plan['sessions']
-  items: string[]
+  plan: Omit<Plan, 'warmUp' | 'seconds'>
 }
 
 const SEED = 17
@@ -93,66 +83,52 @@ Examples:
   baseline: () => ({ client: 'batch' }),
 
   async prepare(context, { clients, callers }) {
-    const go = clients.some(isGo) ? await goVersion() : null
-    const modules =
-      go && (await context.step('Building the Go clients', () => buildGo(context.signal)))
+    const ofGo = clients.filter(isGo)
+    const build = () => buildGo(context.signal)
+    const go = ofGo.length > 0 && (await context.step('Building the Go clients', build))
     const packages = ['ioredis', 'redis', '@valkey/valkey-glide'].map(packageVersion)
-    const left = clients.filter(isGo).join(', ')
     context.describe('software', {
       Clients: packages.join(', '),
-      ...(left && { Go: go ? `${go}: ${modules}` : `not installed: ${left} left out` }),
+      ...(go !== false && { Go: go ?? `not installed: ${ofGo.join(', ')} left out` }),
     })
     const server = await context.startRedis({ build: 'patched' })
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
     const secret = newSecret()
-    const tokens = { secrets: [secret] }
     const maxInFlight = Math.max(...callers)
+    const tokens = { secrets: [secret] }
     const store = createSessionStore({ url: server.url, tokens, janitor: 'elsewhere', maxInFlight })
     context.defer(() => store.close())
     await store.ready()
-    const nextItem = skewedItems(ITEMS, seededRandom(SEED))
-    const users = Array.from({ length: maxInFlight }, (_, index) => `user-${index}`)
-    const sessions = await Promise.all(
-      users.map(async (user) => {
-        const { token } = await store.login(user)
-        return { user, token, id: token.slice(0, token.indexOf('.')) }
-      }),
-    )
-    // Fills the lists of all sessions, so that the first runs do not find shorter ones.
-    for (let view = 0; view < KEPT_VIEWS; view++) {
-      await Promise.all(sessions.map(({ token }) => store.recordView(token, nextItem())))
+    const logIn = async (_: unknown, index: number) => {
+      const user = `user-${index}`
+      const { token } = await store.login(user)
+      return { token, user, id: token.slice(0, token.indexOf('.')) }
     }
-    return {
-      server,
-      store,
-      monitor,
-      clients: clients.filter((client) => go || !isGo(client)),
-      secret,
-      sessions,
-      items: Array.from({ length: VIEWS }, nextItem),
-    }
+    const sessions = await Promise.all(Array.from({ length: maxInFlight }, logIn))
+    const items = Array.from({ length: VIEWS }, skewedItems(ITEMS, seededRandom(SEED)))
+    const plan = { url: `redis://127.0.0.1:${server.port}`, sessions, items, secret }
+    return { server, store, monitor, plan, clients: clients.filter((name) => go || !isGo(name)) }
   },
 
   cases: ({ clients }, { callers }) => product({ callers, client: clients }),
 
-  async measure(one, { server, store, monitor, secret, sessions, items }, { options, context }) {
+  async measure(one, { server, store, monitor, plan: all }, { options, context: { signal } }) {
     const client = one.client as ClientName
+    const sessions = all.sessions.slice(0, Number(one.callers))
     const { duration: seconds } = options
-    const url = `redis://127.0.0.1:${server.port}`
-    const warmUp = seconds * WARM_UP
-    const own = sessions.slice(0, Number(one.callers))
-    const plan = { url, sessions: own, items, warmUp, seconds, secret }
-    const viewsBefore = await countViews(store)
-    const before = await monitor.read()
-    const { total, values } = await measureClient(server, { client, plan, signal: context.signal })
-    const after = await monitor.read()
-    const views = (await countViews(store)) - viewsBefore
+    const plan = { ...all, sessions, seconds, warmUp: seconds * WARM_UP }
+    const read = async () => ({ ...(await monitor.read()), views: await countViews(store) })
+    const before = await read()
+    const { total, values } = await measureClient(server, { client, plan, signal })
+    const after = await read()
+    const views = after.views - before.views
     if (views !== total) {
       throw new Problem(`${client} recorded ${total} views, but Redis counted ${views}.`)
     }
-    const perView = (name: 'commands' | 'reads') => (after[name] - before[name]) / total
-    return { values: { ...values, commands: perView('commands'), reads: perView('reads') } }
+    const commands = (after.commands - before.commands) / total
+    const reads = (after.reads - before.reads) / total
+    return { values: { ...values, commands, reads } }
   },
 
   sections: (rows) => [
@@ -175,14 +151,12 @@ Examples:
     rows.values('callers').flatMap((callers) => claimOf(Number(callers), rows.where({ callers }))),
 }
 
-/** The fastest and the cheapest client. */
+/** The fastest client, and those with the least CPU time. */
 function claimOf(callers: number, { all }: Rows): string {
-  const by = (metric: string) => all.toSorted((a, b) => value(a, metric) - value(b, metric))
-  const value = (row: Rows['all'][number], metric: string) => row.median(metric) ?? 0
-  const text = (row = all[0], metric: string) =>
-    row ? `${row.subject} (${figure(value(row, metric))})` : '-'
-  const fastest = text(by('viewsPerSecond').at(-1), 'viewsPerSecond')
-  const cheapest = text(by('clientCpuMicros')[0], 'clientCpuMicros')
-  const lightest = text(by('cpuMicros')[0], 'cpuMicros')
-  return `With ${counted(callers, 'caller')}: most views a second: ${fastest}; least CPU time of the client, µs per view: ${cheapest}; least of Redis: ${lightest}.`
+  const best = (metric: string, sign: 1 | -1) => {
+    const value = (row: Row) => row.median(metric) ?? 0
+    const [first] = all.toSorted((a, b) => sign * (value(a) - value(b)))
+    return first ? `${first.subject} (${figure(value(first))})` : '-'
+  }
+  return `With ${counted(callers, 'caller')}, most views a second: ${best('viewsPerSecond', -1)}; least CPU time of the client, µs per view: ${best('clientCpuMicros', 1)}; least of Redis: ${best('cpuMicros', 1)}.`
 }

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -35,29 +34,29 @@ export type ClientName = keyof typeof files
 export const clientNames = Object.keys(files) as ClientName[]
 export const isGo = (name: ClientName): boolean => files[name] === 'go'
 
-/** The version of Go; null if Go is not installed. */
-export async function goVersion(): Promise<string | null> {
-  try {
-    return (await promisify(execFile)('go', ['env', 'GOVERSION'])).stdout.trim()
-  } catch {
-    return null
-  }
-}
-
 const goProgram = () => join(programsFolder(), 'go-clients')
 
-/** Builds the Go clients, and returns their versions. @throws Problem when that fails; the reason of `signal`. */
-export async function buildGo(signal: AbortSignal): Promise<string> {
+/**
+ * Builds the Go clients.
+ *
+ * @returns the versions of Go and the clients; null if Go is not installed.
+ * @throws Problem when the build fails; the reason of `signal`.
+ */
+export async function buildGo(signal: AbortSignal): Promise<string | null> {
   await mkdir(programsFolder(), { recursive: true })
-  const args = ['build', '-buildvcs=false', '-o', goProgram(), '.']
-  await promisify(execFile)('go', args, { cwd: goFolder, signal }).catch((cause) => {
+  const go = async (...args: string[]) =>
+    (await promisify(execFile)('go', args, { cwd: goFolder, signal })).stdout
+  try {
+    await go('build', '-buildvcs=false', '-o', goProgram(), '.')
+    const facts = await go('version', '-m', goProgram())
+    const versions = facts.matchAll(/(go1\S+)$|redis\/((?:rueidis|go-redis)\S*\s+v\S+)/gm)
+    return [...versions].map(([, ...found]) => found.join('').replace('\t', ' ')).join(', ')
+  } catch (cause) {
     signal.throwIfAborted()
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
     const help = 'Leave them out with --clients, or check the access to their modules.'
     throw new Problem(`The Go clients could not be built. ${help}\n${messageOf(cause)}`, { cause })
-  })
-  const required = readFileSync(join(goFolder, 'go.mod'), 'utf8')
-  const modules = required.matchAll(/^\tgithub\.com\/redis\/([\w-]+)\S* v(\S+)$/gm)
-  return [...modules].map(([, name, version]) => `${name} ${version}`).join(', ')
+  }
 }
 
 /**
@@ -71,9 +70,8 @@ export async function measureClient(
   { client, plan, signal }: { client: ClientName; plan: Plan; signal: AbortSignal },
 ) {
   signal.throwIfAborted()
-  const file = files[client]
-  const program = isGo(client) ? [goProgram()] : [process.execPath, join(folder, file)]
-  const [command = '', ...args] = [...program, client]
+  const node = [process.execPath, join(folder, files[client])]
+  const [command = '', ...args] = [...(isGo(client) ? [goProgram()] : node), client]
   let reply = Promise.withResolvers<Record<string, number>>()
   const running = launch({
     name: `the client ${client}`,
@@ -98,12 +96,10 @@ export async function measureClient(
     const own = cpuBetween(before, await readCpu(running.pid))
     const { views = 0 } = result
     const { p50 = 0, p99 = 0 } = await ask('report')
-    const { cpuMicros } = microsPer(cpu, views)
+    const rate = { viewsPerSecond: views / cpu.seconds, p50, p99 }
     const clientCpuMicros = microsPer(own, views).cpuMicros
-    return {
-      total: warmUp + views,
-      values: { viewsPerSecond: views / cpu.seconds, p50, p99, clientCpuMicros, cpuMicros },
-    }
+    const { cpuMicros } = microsPer(cpu, views)
+    return { total: warmUp + views, values: { ...rate, clientCpuMicros, cpuMicros } }
   } finally {
     signal.removeEventListener('abort', stop)
     await stop()
