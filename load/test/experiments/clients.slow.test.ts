@@ -6,7 +6,7 @@ import { clientNames, goFolder, isGo } from '../../src/experiments/clients/progr
 import { runExperiment } from '../support/experiment.ts'
 import { runLoad } from '../support/run.ts'
 
-const quick = ['--quick', '--callers=1,16']
+const quick = ['--rounds=1', '--duration=0.2', '--callers=1,16']
 const noGo = await promisify(execFile)('go', ['mod', 'download'], { cwd: goFolder }).then(
   () => null,
   (error: Error) => `Go or its modules are missing: ${error.message}`,

@@ -33,7 +33,7 @@ const SEED = 17
 /** Different items, and the length of the list of views. */
 const [ITEMS, VIEWS] = [1_000, 20_000]
 /** The warm-up of connections and compiler, as a share of the measured time. */
-const WARM_UP = 0.5
+const WARM_UP = 0.7
 
 /** The store and other clients of Redis, without HTTP. */
 export const clients: Experiment<ClientsOptions, Bench> = {
@@ -58,8 +58,8 @@ the views of many callers arrive together.
 Examples:
   npm run load -- clients --clients batch,ioredis,rueidis --callers 64`,
   rounds: 3,
-  duration: 2,
-  quick: { rounds: 1, duration: 0.2 },
+  duration: 3,
+  quick: { rounds: 1, duration: 0.5 },
   configure(command) {
     command
       .addOption(namesOption('--clients <list>', clientNames))
