@@ -148,15 +148,19 @@ Examples:
     }),
   ],
   claims: (rows) =>
-    rows.values('callers').flatMap((callers) => claimOf(Number(callers), rows.where({ callers }))),
+    rows.values('callers').map((callers) => claimOf(Number(callers), rows.where({ callers }))),
 }
 
-/** The fastest client, and those with the least CPU time. */
-function claimOf(callers: number, { all }: Rows): string {
+/** The fastest client, and those with the least CPU time, of the rows without marks. */
+function claimOf(callers: number, rows: Rows): string | false {
+  const { all } = rows.filter((row) => row.doubts.length === 0)
   const best = (metric: string, sign: 1 | -1) => {
-    const value = (row: Row) => row.median(metric) ?? 0
+    const value = (row?: Row) => row?.median(metric) ?? 0
     const [first] = all.toSorted((a, b) => sign * (value(a) - value(b)))
-    return first ? `${first.subject} (${figure(value(first))})` : '-'
+    return `${first?.subject} (${figure(value(first))})`
   }
-  return `With ${counted(callers, 'caller')}, most views a second: ${best('viewsPerSecond', -1)}; least CPU time of the client, µs per view: ${best('clientCpuMicros', 1)}; least of Redis: ${best('cpuMicros', 1)}.`
+  return (
+    all.length > 0 &&
+    `With ${counted(callers, 'caller')}, most views a second: ${best('viewsPerSecond', -1)}; least CPU time of the client, µs per view: ${best('clientCpuMicros', 1)}; least of Redis: ${best('cpuMicros', 1)}.`
+  )
 }
