@@ -63,9 +63,12 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
     const viewsBefore = await countViews(store)
     const nextItem = skewedItems(concurrency === 1 ? 1 : ITEMS, seededRandom(SEED))
     const callers = await Promise.all(
-      Array.from({ length: concurrency }, () =>
-        pattern ? patternCaller(pattern, nextItem) : callerOf(store, operation, nextItem),
-      ),
+      Array.from({ length: concurrency }, (_, index) => {
+        const user = `user-${index}` // each its own: a user has at most 100 sessions
+        return pattern
+          ? patternCaller(pattern, user, nextItem)
+          : callerOf({ store, user, operation, nextItem })
+      }),
     )
     const warmUp = await callFor(callers, seconds * WARM_UP, signal)
     const ownBefore = process.cpuUsage()
@@ -119,23 +122,26 @@ async function openPattern({ strategy, url }: CallsOptions) {
 
 async function patternCaller(
   { login, view }: Awaited<ReturnType<typeof openPattern>>,
+  user: string,
   nextItem: () => string,
 ): Promise<Caller> {
-  const token = await login('user')
+  const token = await login(user)
   return () => view(token, nextItem())
 }
 
-async function callerOf(
-  store: SessionStore,
-  operation: Operation,
-  nextItem: () => string,
-): Promise<Caller> {
-  const { token } = await store.login('user')
+interface CallerOptions {
+  store: SessionStore
+  user: string
+  operation: Operation
+  nextItem: () => string
+}
+
+async function callerOf({ store, user, operation, nextItem }: CallerOptions): Promise<Caller> {
+  const { token } = await store.login(user)
   if (operation === 'check-token') return () => store.checkToken(token)
   if (operation === 'record-view') return () => store.recordView(token, nextItem())
   const id = token.slice(0, token.indexOf('.'))
-  return () =>
-    store.run(updateToken(articleKeys, { id, user: 'user', item: nextItem() }, Date.now()))
+  return () => store.run(updateToken(articleKeys, { id, user, item: nextItem() }, Date.now()))
 }
 
 /** The sum of the counts of all items. */
