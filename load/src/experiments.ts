@@ -6,6 +6,7 @@ import { http } from './experiments/http/http.ts'
 import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
 import { pipelining } from './experiments/pipelining/pipelining.ts'
+import { pools } from './experiments/pools/pools.ts'
 import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
@@ -20,6 +21,7 @@ export const experiments: readonly Experiment[] = [
   soak,
   store,
   clients,
+  pools,
   retention,
   cluster,
   ports,

@@ -1,6 +1,8 @@
 import {
   articleKeys,
   createSessionStore,
+  parseInfo,
+  type Sender,
   type SessionStore,
   type SessionStoreOptions,
   type StrategyName,
@@ -9,6 +11,7 @@ import {
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
+import { Redis } from 'ioredis'
 import * as batch from '../../../../examples/pattern/batch.ts'
 import * as naive from '../../../../examples/pattern/naive.ts'
 import * as pipeline from '../../../../examples/pattern/pipeline.ts'
@@ -27,6 +30,8 @@ interface CallsOptions {
   /** A strategy of the store, or one of `comparedNames`. */
   strategy: string
   poolSize: number
+  /** Used instead of a strategy. Closed at the end. */
+  sender?: Sender | undefined
   operation: Operation
   /** Calls in flight, each with its own session. */
   concurrency: number
@@ -35,7 +40,7 @@ interface CallsOptions {
 }
 
 /** Longer than the slowest call: a call with a new connection over the slowest link. */
-const DEADLINE_MS = 30_000
+export const DEADLINE_MS = 30_000
 const SEED = 17
 /** The number of items, viewed by Zipf's law, if there are several callers. */
 const ITEMS = 1_000
@@ -52,6 +57,7 @@ const WARM_UP = 0.2
 export async function measureCalls(server: RedisServer, options: CallsOptions) {
   const { strategy, operation, concurrency, seconds, signal } = options
   const pattern = operation === 'pattern' ? await openPattern(options) : undefined
+  const redis = new Redis(server.socket)
   const store = createSessionStore({
     ...(operation === 'pattern' ? { url: options.url, prefix: 'pattern:' } : senderOf(options)),
     tokens: { secrets: [newSecret()] },
@@ -71,11 +77,13 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
       }),
     )
     const warmUp = await callFor(callers, seconds * WARM_UP, signal)
+    const connectionsBefore = await countConnections(redis)
     const ownBefore = process.cpuUsage()
     const { result: latencies, cpu } = await cpuDuring(server, () =>
       callFor(callers, seconds, signal),
     )
     const own = process.cpuUsage(ownBefore)
+    const opened = (await countConnections(redis)) - connectionsBefore
     const calls = latencies.count
     const counted = (await countViews(store)) - viewsBefore
     if (operation !== 'check-token' && counted !== warmUp.count + calls) {
@@ -86,10 +94,12 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
     return {
       callsPerSecond: calls / cpu.seconds,
       ...percentilesOf(latencies),
+      connectionsPerSecond: opened / cpu.seconds,
       clientCpuMicros: (own.user + own.system) / calls,
       ...microsPer(cpu, calls),
     }
   } finally {
+    redis.disconnect()
     await pattern?.close()
     await store.close()
   }
@@ -99,9 +109,11 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
 const CACHED = 'cached'
 export const comparedNames = [...Object.keys(comparedStrategies), CACHED]
 
-function senderOf({ url, strategy, poolSize }: CallsOptions): Partial<SessionStoreOptions> {
+function senderOf(options: CallsOptions): Partial<SessionStoreOptions> {
+  const { url, strategy, poolSize } = options
   if (strategy === CACHED) return { url, poolSize, cachedChecks: 100_000 }
-  const sender = comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
+  const sender =
+    options.sender ?? comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
   return sender ? { sender } : { url, poolSize, strategy: strategy as StrategyName }
 }
 
@@ -148,4 +160,8 @@ async function callerOf({ store, user, operation, nextItem }: CallerOptions): Pr
 export async function countViews(store: SessionStore): Promise<number> {
   const popular = await store.popularItems(ITEMS)
   return popular.reduce((sum, { views }) => sum + views, 0)
+}
+
+async function countConnections(redis: Redis): Promise<number> {
+  return Number(parseInfo(await redis.info('stats')).get('total_connections_received'))
 }

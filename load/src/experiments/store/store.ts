@@ -104,6 +104,7 @@ Examples:
     { name: 'pingMs', label: 'PING ms' },
     { name: 'p50', label: 'p50 ms' },
     { name: 'p99', label: 'p99 ms' },
+    { name: 'connectionsPerSecond', label: 'connections opened /s' },
     { name: 'clientCpuMicros', label: 'client CPU µs /call', ...asCost },
     { name: 'cpuMicros', label: 'Redis CPU µs /call', ...asCost },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /call' },
