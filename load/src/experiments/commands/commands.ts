@@ -9,20 +9,22 @@ import {
 } from '../../drivers/redis/options.ts'
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
+import { fillKeys, redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { KEYS, readMany, requestNames, VALUE_BYTES } from './large-requests.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
 import { claimsOf, sectionsOf } from './report.ts'
 import { benchmark, tests } from './tests.ts'
 
-const sets = ['usual', 'info', 'big-keys'] as const
+const sets = ['usual', 'info', 'big-keys', 'large-requests'] as const
 
 interface CommandsOptions extends BuildsOptions {
   sets: (typeof sets)[number][]
   requests: number
   idle: number[]
   lengths: number[]
+  values: number[]
   elements: number
 }
 
@@ -40,8 +42,11 @@ loop:
              with 9,999 idle clients, because it iterated over all of them. Its build baseline does so again.
   big-keys   LRANGE by number of elements; and DEL, which frees memory in the main thread, or UNLINK, which frees
              it in a background thread. Redis runs with lazyfree-lazy-user-del no, its default.
+  large-requests
+             many values of ${VALUE_BYTES} bytes in one request: a pipeline of GETs, MGET, a script, a transaction. Rates
+             and CPU time are per value. System calls are counted without the other clients.
 
-During info and big-keys, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a
+During all sets but usual, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a
 GET is due. With few cores, they also wait for CPU time: compare with the rows in which the one client sends
 nothing. Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
 
@@ -63,6 +68,14 @@ Examples:
           'big-keys: elements of an LRANGE',
           [1, 1e6],
           [1, 10, 100, 1_000, 10_000, 100_000],
+        ),
+      )
+      .addOption(
+        numbersOption(
+          '--values <list>',
+          'large-requests: values per request',
+          [1, 10_000],
+          [100, 1_000, 10_000],
         ),
       )
       .option(
@@ -88,6 +101,7 @@ Examples:
     { name: 'executionMicros', label: 'execution µs /command', ...asCost },
     { name: 'mainCpuShare', label: 'main thread CPU, of a core', format: 'percent' },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCost },
+    { name: 'systemCalls', label: 'system calls /1,000 values', ...asCost },
     { name: 'backgroundCpuMicros', label: 'background CPU µs /command', ...asCost },
     { name: 'p50', label: 'GET p50 ms', ...asLatency },
     { name: 'p99', label: 'GET p99 ms', ...asLatency },
@@ -97,6 +111,7 @@ Examples:
   baseline: ({ set, command }) => {
     if (set === 'usual') return { command: 'PING' }
     if (set === 'info') return { command: NOTHING }
+    if (set === 'large-requests') return command === NOTHING ? null : { command: 'GET' }
     return command === 'UNLINK' ? { command: 'DEL' } : null
   },
 
@@ -111,13 +126,15 @@ Examples:
       const elements = Math.max(...options.lengths)
       if (one.idle === 0) {
         await fillKey(server, { key: READ, type: 'list', elements }, context.signal)
+        await fillKeys(server.socket, KEYS, VALUE_BYTES)
       }
       return server
     })
   },
 
-  cases: (_, { sets, builds: build, idle, lengths, elements }) => {
+  cases: (_, { sets, builds: build, idle, lengths, values, elements }) => {
     const big = { set: ['big-keys'], idle: [0], build }
+    const large = { set: ['large-requests'], idle: [0], build }
     const all: Record<(typeof sets)[number], Case[]> = {
       usual: product({ set: ['usual'], idle: [0], build, command: Object.keys(tests) }),
       info: product({ set: ['info'], idle, build, command: [NOTHING, 'INFO', 'CLIENT LIST'] }),
@@ -125,6 +142,11 @@ Examples:
         ...product({ ...big, command: [NOTHING] }),
         ...product({ ...big, key: ['list'], command: [LRANGE], elements: lengths }),
         ...product({ ...big, key: types, command: DELETIONS, elements: [elements] }),
+      ],
+      'large-requests': [
+        ...product({ ...large, command: [NOTHING] }),
+        ...product({ ...large, elements: [1], command: ['GET'] }),
+        ...product({ ...large, elements: values, command: requestNames }),
       ],
     }
     return sets.flatMap((set) => all[set])
@@ -135,8 +157,9 @@ Examples:
     const command = String(one.command)
     if (one.set === 'usual') return await benchmark(server, command, requests, signal)
     if (DELETIONS.includes(command)) return await deleteOnce(server, one, signal)
+    if (one.set === 'large-requests') return await readMany(server, one, { seconds, signal })
     const args = command === LRANGE ? [READ, '0', String(Number(one.elements) - 1)] : []
-    return await loop(server, [...command.split(' '), ...args], { seconds, signal })
+    return await loop(server, { command: [...command.split(' '), ...args] }, { seconds, signal })
   },
 
   sections: sectionsOf,

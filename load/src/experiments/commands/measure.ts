@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { withBackgroundLoad } from '../../drivers/redis/background-load.ts'
 import { executionMicros, fillByScript } from '../../drivers/redis/commands.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
-import { generateLoad } from '../../drivers/redis/generator/load.ts'
+import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween } from '../../drivers/redis/threads.ts'
 import type { Case, Measured } from '../../experiment/shape.ts'
@@ -64,20 +64,23 @@ async function withClient<Value>(
   return await work(redis).finally(() => redis.disconnect())
 }
 
-/** One client sends a command in a loop, or nothing. Meanwhile, others send GETs. */
+/** What one client sends in a loop. `values`: the number of values that a request reads. Default: its commands. */
+export type Sent = Pick<LoadOptions, 'command' | 'keys' | 'pipeline'> & { values?: number }
+
+/** One client sends requests in a loop, or nothing. Meanwhile, others send GETs. */
 export async function loop(
   target: RedisServer,
-  command: readonly string[],
+  sent: Sent,
   { seconds, signal }: { seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
-  const [name = ''] = command
+  const [first = ''] = sent.command
   const send = async () => {
-    if (name === NOTHING) return await delay(seconds * 1_000, null, { signal })
+    if (first === NOTHING) return await delay(seconds * 1_000, null, { signal })
     return await generateLoad({
+      ...sent,
       target,
       mode: 'long',
       connections: 1,
-      command,
       end: { seconds },
       signal,
     })
@@ -89,8 +92,9 @@ export async function loop(
     )
     const { result: load, cpu } = result
     const costs = load && {
-      ...microsPer(cpu, load.completed),
-      executionMicros: await executionMicros(redis, name),
+      perSecond: valuesIn(load.completed, sent) / load.seconds,
+      ...microsPer(cpu, valuesIn(load.completed, sent)),
+      executionMicros: await executionMicros(redis, first === 'MULTI' ? 'EXEC' : first),
     }
     return {
       values: {
@@ -102,6 +106,10 @@ export async function loop(
     }
   })
 }
+
+/** The number of values in these replies. */
+export const valuesIn = (replies: number, { pipeline = 1, values = pipeline }: Sent) =>
+  (replies / pipeline) * values
 
 /** The background load runs this long before and after the command. */
 const AROUND_MS = 200

@@ -58,6 +58,19 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         range('max', rows),
       ],
     }),
+    sectionOf(rows.where({ set: 'large-requests' }), {
+      title: 'Many values in one request',
+      caption: `One client sends requests in a loop, ${others}`,
+      factors: ['command'],
+      columns: [
+        { head: 'values per request', cell: (row) => row.text('elements') },
+        range('perSecond', rows, 'values/s'),
+        range('mainCpuMicros', rows, 'main thread CPU µs /value'),
+        'systemCalls',
+        range('executionMicros', rows),
+        ...latencies,
+      ],
+    }),
   ].filter(({ tables: [table] }) => table?.rows.length)
 }
 
@@ -69,6 +82,7 @@ export const claimsOf = (rows: Rows) => [
     .flatMap(({ rows: own }) => own.by('command').map(infoClaim)),
   lengthClaim(rows.where({ command: LRANGE })),
   ...deletionsIn(rows).by('key').map(deletionClaim),
+  ...rows.where({ set: 'large-requests' }).by('elements').flatMap(requestClaims),
 ]
 
 function pingClaim(row: Row): string {
@@ -100,4 +114,17 @@ function deletionClaim({ rows }: { rows: Rows }): string | null {
   const [del, unlink] = DELETIONS.map((command) => rows.find({ command }))
   if (!del || !unlink) return null
   return `DEL of a ${del.text('key')} with ${del.text('elements')} elements blocked all other clients for ${millis(del)} ms, UNLINK for ${millis(unlink)} ms.`
+}
+
+/** How long requests with this number of values block other clients. */
+function requestClaims({ value, rows }: { value: string | number; rows: Rows }): string[] {
+  if (value === 1) return []
+  const each = (metric: string, own: Rows, text: (value: number) => string) =>
+    own.all.map((row) => `${text(row.median(metric) ?? Number.NaN)} (${row.subject})`).join(', ')
+  const whole = rows.filter((row) => row.case.command !== 'GET')
+  const millis = (micros: number) => `${figure(micros / 1_000)} ms`
+  return [
+    `Requests of ${figure(Number(value))} values: one command blocks all other clients for ${each('executionMicros', whole, millis)}.`,
+    `Meanwhile, the p99 of other clients is ${each('p99', rows, (ms) => `${figure(ms)} ms`)}; GET is a pipeline.`,
+  ]
 }
