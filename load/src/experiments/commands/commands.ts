@@ -12,7 +12,7 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import { fillKeys, redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
-import { KEYS, readMany, requestNames, VALUE_BYTES } from './large-requests.ts'
+import { KEYS, readMany, several, single, VALUE_BYTES } from './large-requests.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
 import { claimsOf, sectionsOf } from './report.ts'
 import { benchmark, tests } from './tests.ts'
@@ -111,7 +111,8 @@ Examples:
   baseline: ({ set, command }) => {
     if (set === 'usual') return { command: 'PING' }
     if (set === 'info') return { command: NOTHING }
-    if (set === 'large-requests') return command === NOTHING ? null : { command: 'GET' }
+    if (set === 'large-requests')
+      return command === NOTHING ? null : { command: single, elements: 1 }
     return command === 'UNLINK' ? { command: 'DEL' } : null
   },
 
@@ -145,8 +146,8 @@ Examples:
       ],
       'large-requests': [
         ...product({ ...large, command: [NOTHING] }),
-        ...product({ ...large, elements: [1], command: ['GET'] }),
-        ...product({ ...large, elements: values, command: requestNames }),
+        ...product({ ...large, elements: [1], command: [single] }),
+        ...product({ ...large, elements: values, command: several }),
       ],
     }
     return sets.flatMap((set) => all[set])

@@ -18,7 +18,8 @@ for i, key in ipairs(KEYS) do values[i] = redis.call('GET', key) end
 return values`
 
 const requests: Readonly<Record<string, (values: number) => Sent>> = {
-  GET: (values) => ({ command: ['GET', KEY], pipeline: values }),
+  GET: () => ({ command: ['GET', KEY] }),
+  'pipeline of GETs': (values) => ({ command: ['GET', KEY], pipeline: values }),
   MGET: (values) => ({ command: ['MGET', ...repeat(values, KEY)], values }),
   EVAL: (values) => ({ command: ['EVAL', SCRIPT, `${values}`, ...repeat(values, KEY)], values }),
   'MULTI/EXEC': (values) => ({
@@ -28,7 +29,7 @@ const requests: Readonly<Record<string, (values: number) => Sent>> = {
   }),
 }
 
-export const requestNames = Object.keys(requests)
+export const [single = '', ...several] = Object.keys(requests)
 
 /** Of the run in which system calls are counted. */
 const COUNTED_SECONDS = 0.4

@@ -116,15 +116,15 @@ function deletionClaim({ rows }: { rows: Rows }): string | null {
   return `DEL of a ${del.text('key')} with ${del.text('elements')} elements blocked all other clients for ${millis(del)} ms, UNLINK for ${millis(unlink)} ms.`
 }
 
-/** How long requests with this number of values block other clients. */
+/** How long requests of this number of values block other clients. */
 function requestClaims({ value, rows }: { value: string | number; rows: Rows }): string[] {
-  if (value === 1) return []
-  const each = (metric: string, own: Rows, text: (value: number) => string) =>
-    own.all.map((row) => `${text(row.median(metric) ?? Number.NaN)} (${row.subject})`).join(', ')
-  const whole = rows.filter((row) => row.case.command !== 'GET')
-  const millis = (micros: number) => `${figure(micros / 1_000)} ms`
+  const [pipeline, ...commands] = rows.all
+  if (!pipeline || commands.length === 0) return [] // single values
+  const list = (all: readonly Row[], millis: (row: Row) => number) =>
+    all.map((row) => `${figure(millis(row))} ms (${row.subject})`).join(', ')
+  const blocked = list(commands, (row) => (row.median('executionMicros') ?? Number.NaN) / 1_000)
+  const p99 = list(rows.all, (row) => row.median('p99') ?? Number.NaN)
   return [
-    `Requests of ${figure(Number(value))} values: one command blocks all other clients for ${each('executionMicros', whole, millis)}.`,
-    `Meanwhile, the p99 of other clients is ${each('p99', rows, (ms) => `${figure(ms)} ms`)}; GET is a pipeline.`,
+    `With ${figure(Number(value))} values in a request, one command blocks all other clients for ${blocked}. Their p99 is ${p99}.`,
   ]
 }
