@@ -97,6 +97,8 @@ Examples:
       pool: Object.keys(kinds),
       size: sizes.toSorted((a, b) => a - b),
     }),
+  warmUp: (cases) =>
+    [...Map.groupBy(cases, ({ pool }) => pool).values()].flatMap((all) => all.slice(0, 1)),
 
   async measure(one, { server, opened }, { options, context: { signal } }) {
     const { url } = opened.get(String(one.link)) as OpenLink
@@ -144,8 +146,8 @@ const fastest = ({ all }: Rows): Row | undefined =>
 
 /** Of one link and number of callers. */
 function claimsOf(rows: Rows): string[] {
-  const [batch] = rows.where({ pool: 'batch' }).all
-  const more = fastest(rows.where({ pool: 'batch' }).filter((row) => row !== batch))
+  const shared = rows.where({ pool: 'batch' }).all
+  const [batch, most] = [shared[0], shared.at(-1)]
   const lent = fastest(rows.where({ pool: 'exclusive' }))
   const opens = rows.all.findLast((row) => (row.median(OPENED) ?? 0) >= 1)
   const waits = opens && rows.find({ ...opens.case, pool: 'exclusive' })
@@ -154,8 +156,8 @@ function claimsOf(rows: Rows): string[] {
   const where = (row: Row) => `${row.text('callers')} callers over ${row.text('link')}`
   const size = (row: Row) => counted(Number(row.case.size), 'connection')
   return [
-    batch && more
-      ? `${where(batch)}: batch makes ${figure(batch.median(RATE) ?? 0)} calls/s with ${size(batch)}, and at most ${times(more, batch)} times as many with more (${size(more)}).`
+    batch && most && batch !== most
+      ? `${where(batch)}: batch makes ${figure(batch.median(RATE) ?? 0)} calls/s with ${size(batch)}, and ${times(most, batch)} times as many with ${size(most)}.`
       : [],
     lent
       ? `${where(lent)}: exclusive is fastest with ${size(lent)}, and then makes ${times(lent, lent.baseline(rows))} times as many calls as pipeline with the fewest connections.`
