@@ -126,13 +126,19 @@ function encode(commands: readonly Command[]): string {
     : encodeWith(commands, (text) => Buffer.byteLength(text))
 }
 
+/** Constants are cheaper to append than templates. */
+const lengths = Array.from({ length: 128 }, (_, length) => `$${length}\r\n`)
+
 function encodeWith(commands: readonly Command[], lengthOf: (text: string) => number): string {
   let frame = ''
   for (const command of commands) {
     frame += `*${command.length}\r\n`
     for (const argument of command) {
       const text = typeof argument === 'string' ? argument : String(argument)
-      frame += `$${lengthOf(text)}\r\n${text}\r\n`
+      const length = lengthOf(text)
+      frame += lengths[length] ?? `$${length}\r\n`
+      frame += text
+      frame += '\r\n'
     }
   }
   return frame
