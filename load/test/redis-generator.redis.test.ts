@@ -12,7 +12,7 @@ import {
 } from '../src/drivers/redis/generator/load.ts'
 import { fillKeys, keyName } from '../src/drivers/redis/servers.ts'
 import { LIST } from '../src/experiments/io-threads/commands.ts'
-import { countFailures } from '../src/experiments/io-threads/io-threads.ts'
+import { countInRedis } from '../src/experiments/io-threads/io-threads.ts'
 
 const server = redisOfThisFile()
 const { signal } = new AbortController()
@@ -131,16 +131,22 @@ describe('discarded replies', () => {
     expect(errors['reply of another length']).toBeGreaterThan(0)
   })
 
-  test('countFailures reads error replies and missing keys from INFO', async () => {
+  test('countInRedis reads failures, CPU time and traffic from INFO', async () => {
     const { redis, socket } = server
-    const { result, failures } = await countFailures({ socket }, async () => {
+    const { result, failures } = await countInRedis({ socket }, async () => {
       await redis.mget('a', 'b', LIST)
       await redis.call('NONE').catch(() => {})
       return 'done'
     })
     expect([result, failures]).toEqual(['done', { 'error reply': 1, 'key not found': 3 }])
-    const fine = await countFailures({ socket }, () => redis.ping())
+    const sets = () =>
+      Promise.all(Array.from({ length: 2_000 }, () => redis.set('a', 'x'.repeat(1_000))))
+    const fine = await countInRedis({ socket }, sets)
     expect(fine.failures).toEqual({})
+    expect(fine.commandBytes).toBeGreaterThan(1_000)
+    expect(fine.commandBytes).toBeLessThan(1_100)
+    expect(fine.userShare).toBeGreaterThan(0)
+    expect(fine.userShare).toBeLessThan(1)
   })
 })
 

@@ -57,6 +57,10 @@ function factorColumn(name: string, rows: Rows): Column {
   }
 }
 
+/** A figure followed by the marks of its row. */
+export const marked = (row: Row, text: string): string =>
+  [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
+
 /** The explanation of each mark that the rows have. */
 export function notesOf(rows: Rows): string[] {
   const doubts = new Set(rows.all.flatMap((row) => row.doubts))

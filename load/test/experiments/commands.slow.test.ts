@@ -70,6 +70,22 @@ test('large-requests reads the same number of values in each form', async () => 
   )
 })
 
+test('clients shows the share of redis-benchmark that clients of Node reach', async () => {
+  const args = ['--quick', '--sets=clients', '--duration=0.2', '--requests=2000']
+  const { text, result } = await runExperiment('commands', args)
+  expect(text).toMatch(/^ioredis +kept .* 0\.50-0\.60$/m)
+  const rates = (client: string, connection: string) =>
+    result.samples
+      .filter(({ case: one }) => one.client === client && one.connection === connection)
+      .map(({ values }) => Number(values.perSecond))
+  for (const client of ['redis-benchmark', 'ioredis', 'node-redis']) {
+    const [kept, other] = [rates(client, 'kept'), rates(client, 'new for each command')]
+    expect(kept).toHaveLength(4) // PING, SET, GET, LPUSH
+    expect(Math.min(...other)).toBeGreaterThan(0)
+    expect(Math.max(...other)).toBeLessThan(Math.max(...kept))
+  }
+})
+
 const firstWord = (name: unknown) => /^[A-Z]+/.exec(String(name))?.[0]
 
 test('commands runs the default tests of redis-benchmark and shows the source articles', async () => {

@@ -5,6 +5,32 @@ import { resultOf, runsOf } from '../support/result.ts'
 
 // core/documents.test.ts checks the report of the published result.
 
+test('with the load of the source articles, their table stands next to ours', () => {
+  const samples = [1, 4].flatMap((threads) =>
+    runsOf(
+      { command: 'MIX', bytes: 100, pipeline: 1, build: 'patched', threads },
+      {
+        perSecond: [50_000],
+        cpuMicros: [8],
+        userMicros: [2],
+        kernelMicros: [6],
+        mainCpuMicros: [8],
+      },
+    ),
+  )
+  const tableWith = (connections: number) => {
+    const options = { bytes: [100], pipeline: [1], connections }
+    const result = resultOf(ioThreads, samples, { options })
+    return partOf({ experiment: ioThreads, result }).sections[0]?.tables[0]
+  }
+  expect(tableWith(400)?.caption).toContain('2 cores')
+  expect(tableWith(400)?.rows).toEqual([
+    ['1', '50,000', '86,200', '2.00', '6.00', '25.0 %', '92.0', '68.0'],
+    ['4', '50,000', '210,300', '2.00', '6.00', '25.0 %', '78.0', '95.0'],
+  ])
+  expect(tableWith(50)?.head).not.toContain('articles user %')
+})
+
 test('disturbed rows are not used for gains', () => {
   const columnsWith = (elsewhere: number) => {
     const at = (threads: number, perSecond: number, mainCpuMicros: number) =>

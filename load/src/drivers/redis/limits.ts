@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
+import { isIsolated } from './generator/program.ts'
 
 /**
  * The largest number of concurrent connections of a process on this machine: the hard limit of descriptors (a process
@@ -18,4 +19,23 @@ export async function requireConnections(count: number): Promise<void> {
   throw new Problem(
     `${count} concurrent connections need more descriptors than a process may have here (at most ${most} connections). Raise the limit (ulimit -Hn, as root, or LimitNOFILE), or use fewer connections.`,
   )
+}
+
+/**
+ * Removes two limits of the kernel that would hide those of Redis: clients on one address, such as redis-benchmark,
+ * leave its ports in TIME_WAIT; connections that are opened at once overflow the backlog.
+ *
+ * @returns whether the limits were removed. Outside of its own network namespace, this process changes nothing.
+ */
+export async function removeNetworkLimits(clients: number): Promise<boolean> {
+  if (!isIsolated()) return false
+  const settings = {
+    'ipv4/tcp_max_tw_buckets': 0,
+    'ipv4/tcp_max_syn_backlog': clients,
+    'core/somaxconn': clients,
+  }
+  const writes = Object.entries(settings).map(([name, value]) =>
+    writeFile(`/proc/sys/net/${name}`, String(value)),
+  )
+  return (await Promise.allSettled(writes)).every(({ status }) => status === 'fulfilled')
 }

@@ -1,6 +1,6 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
-import { requireConnections } from '../../drivers/redis/limits.ts'
+import { removeNetworkLimits, requireConnections } from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
   type BuildsOptions,
@@ -12,12 +12,13 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import { fillKeys, redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { callWith, clients, commandsOfClients, connections, REFERENCE } from './clients.ts'
 import { KEYS, readMany, several, single, VALUE_BYTES } from './large-requests.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
 import { claimsOf, sectionsOf } from './report.ts'
 import { benchmark, tests } from './tests.ts'
 
-const sets = ['usual', 'info', 'big-keys', 'large-requests'] as const
+const sets = ['usual', 'clients', 'info', 'big-keys', 'large-requests'] as const
 
 interface CommandsOptions extends BuildsOptions {
   sets: (typeof sets)[number][]
@@ -32,12 +33,14 @@ interface CommandsOptions extends BuildsOptions {
 export const commands: Experiment<CommandsOptions, (one: Case) => RedisServer> = {
   name: 'commands',
   title: 'Redis: the cost of commands',
-  summary: 'one client sends one command: the usual ones, INFO and CLIENT LIST, big keys',
+  summary: 'one client sends one command: usual ones, from Node, INFO and CLIENT LIST, big keys',
   about: `
 Redis executes one command at a time, so all other clients wait during a slow one. One client sends a command in a
 loop:
   usual      the default tests of redis-benchmark -c 1, as in listing 10 of the source articles. The rate is an
              upper bound for a client that waits for each reply.
+  clients    clients of Node with one caller, as a share of that rate: on one connection, or on a new one for each
+             command. In the source articles, a Python client reaches 50-60 % and 25-30 %.
   info       INFO and CLIENT LIST, by number of idle connections. In the source articles, INFO took 80 % of a core
              with 9,999 idle clients, because it iterated over all of them. Its build baseline does so again.
   big-keys   LRANGE by number of elements; and DEL, which frees memory in the main thread, or UNLINK, which frees
@@ -51,6 +54,7 @@ GET is due. With few cores, they also wait for CPU time: compare with the rows i
 nothing. Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
 
 Examples:
+  npm run load -- commands --sets clients --rounds 5
   npm run load -- commands --sets info --idle 10,1000,9999 --builds baseline,stock
   npm run load -- commands --sets big-keys --lengths 100,1000 --elements 5000000`,
   rounds: 3,
@@ -94,6 +98,8 @@ Examples:
     { name: 'key' },
     { name: 'command', label: 'one client sends' },
     { name: 'elements' },
+    { name: 'client' },
+    { name: 'connection' },
   ],
   subject: 'command',
   metrics: [
@@ -110,6 +116,7 @@ Examples:
   progress: ['mainCpuMicros', 'max'],
   baseline: ({ set, command }) => {
     if (set === 'usual') return { command: 'PING' }
+    if (set === 'clients') return REFERENCE
     if (set === 'info') return { command: NOTHING }
     if (set === 'large-requests')
       return command === NOTHING ? null : { command: single, elements: 1 }
@@ -118,7 +125,9 @@ Examples:
 
   async prepare(context, options) {
     await requireConnections(Math.max(...options.idle) + BACKGROUND_CLIENTS)
-    if (options.sets.includes('usual')) await requireRedisBenchmark(context.signal)
+    const isBenchmarked = options.sets.some((set) => set === 'usual' || set === 'clients')
+    if (isBenchmarked) await requireRedisBenchmark(context.signal)
+    if (options.sets.includes('clients')) await removeNetworkLimits(BACKGROUND_CLIENTS)
     const idle = options.sets.includes('info') ? options.idle : []
     const servers = product({ idle: [...new Set([0, ...idle])], build: options.builds })
     return await redisForEach(context, servers, async (one) => {
@@ -138,6 +147,14 @@ Examples:
     const large = { set: ['large-requests'], idle: [0], build }
     const all: Record<(typeof sets)[number], Case[]> = {
       usual: product({ set: ['usual'], idle: [0], build, command: Object.keys(tests) }),
+      clients: product({
+        set: ['clients'],
+        idle: [0],
+        build,
+        command: commandsOfClients,
+        client: clients,
+        connection: connections,
+      }),
       info: product({ set: ['info'], idle, build, command: [NOTHING, 'INFO', 'CLIENT LIST'] }),
       'big-keys': [
         ...product({ ...big, command: [NOTHING] }),
@@ -156,6 +173,7 @@ Examples:
   async measure(one, serverOf, { options: { duration: seconds, requests }, context: { signal } }) {
     const server = serverOf(one)
     const command = String(one.command)
+    if (one.set === 'clients') return await callWith(server, one, { seconds, requests, signal })
     if (one.set === 'usual') return await benchmark(server, command, requests, signal)
     if (DELETIONS.includes(command)) return await deleteOnce(server, one, signal)
     if (one.set === 'large-requests') return await readMany(server, one, { seconds, signal })

@@ -3,7 +3,8 @@ import { figure, percent } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
-import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, marked, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { NEW, REFERENCE } from './clients.ts'
 import { DELETIONS, LRANGE } from './measure.ts'
 import { tests } from './tests.ts'
 
@@ -11,6 +12,9 @@ const ofTests = Object.fromEntries(
   Object.entries(tests).map(([command, [, value = '']]) => [command, value]),
 )
 const ofInfo = { baseline: { INFO: { 0: 20, 9999: 80 } } }
+
+const inPython = { kept: '0.50-0.60', [NEW]: '0.25-0.30' }
+const ofClients = { ioredis: inPython, 'node-redis': inPython }
 
 const deletionsIn = (rows: Rows) =>
   rows.filter(({ case: { command } }) => DELETIONS.includes(String(command)))
@@ -32,6 +36,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         range('mainCpuMicros', rows),
       ],
     }),
+    clientsSection(rows.where({ set: 'clients' })),
     sectionOf(rows.where({ set: 'info' }), {
       title: 'INFO and CLIENT LIST with idle connections',
       paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
@@ -74,8 +79,33 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   ].filter(({ tables: [table] }) => table?.rows.length)
 }
 
+/** A line for each client, with a column for each command. */
+function clientsSection(rows: Rows): Section {
+  const [first = ''] = rows.values('command')
+  const lines = rows.where({ command: first })
+  const share = ratio('perSecond', '')
+  return sectionOf(lines, {
+    title: 'Clients of Node with one caller',
+    paragraphs: ['The source articles: Redis性能优化方案, from Redis in Action, in Python.'],
+    caption: 'Share of the rate of redis-benchmark -c 1, which keeps its connection',
+    factors: lines.varying.filter((name) => name !== 'command'),
+    columns: [
+      range('perSecond', rows, `${first}/s`),
+      ...rows.values('command').map((command) => ({
+        head: `${command} (range)`,
+        cell(line: Row) {
+          const row = rows.find({ ...line.case, command })
+          return row ? marked(row, share.cell(row, rows)) : ''
+        },
+      })),
+      fromArticles('articles', ofClients, 'client', 'connection'),
+    ],
+  })
+}
+
 export const claimsOf = (rows: Rows) => [
   ...rows.where({ set: 'usual', command: 'PING' }).all.map(pingClaim),
+  ...clientClaims(rows.where({ set: 'clients' })),
   ...rows
     .where({ set: 'info' })
     .by('build')
@@ -88,6 +118,18 @@ export const claimsOf = (rows: Rows) => [
 function pingClaim(row: Row): string {
   const [rate, micros] = [row.median('perSecond') ?? 0, row.median('mainCpuMicros') ?? 0]
   return `${row.text('build')}: at ${figure(rate)} PING/s, Redis's main thread works ${percent((rate * micros) / 1e6)} of the time. The rest of the time, it waits for the next command.`
+}
+
+/** The shares of each client, over all commands. */
+function clientClaims(rows: Rows): string[] {
+  const clients = rows.by('client').filter(({ value }) => value !== REFERENCE.client)
+  return clients.map(({ value: client, rows: own }) => {
+    const [kept, other] = own.by('connection').map(({ rows: { all } }) => {
+      const shares = all.flatMap((row) => row.ratio('perSecond', row.baseline(rows))?.mean ?? [])
+      return `${figure(100 * Math.min(...shares))}-${percent(Math.max(...shares))}`
+    })
+    return `${client} reaches ${kept} of the rate of redis-benchmark -c 1 on one connection, and ${other} with a new connection for each command, by command (articles, in Python: 50-60 % and 25-30 %).`
+  })
 }
 
 /** The CPU time of a reply with the most idle connections, relative to the fewest. */

@@ -29,15 +29,16 @@ export const tests: Readonly<Record<string, readonly [args: string, inArticles?:
 /** These tests need a list. It is filled before the measurement; `-t lrange_100` would include that. */
 const READS_LIST = /^([LR]POP|LRANGE)/
 
-/** Runs a test with one client. */
+/** Runs a test with one client. @param more further options: ` -k 0` for a new connection for each command. */
 export async function benchmark(
   server: RedisServer,
   name: string,
   requests: number,
   signal: AbortSignal,
+  more = '',
 ) {
   const run = (test = '') =>
-    redisBenchmark(`-p ${server.port} -c 1 -n ${requests} ${test}`.split(' '), signal)
+    redisBenchmark(`-p ${server.port} -c 1 -n ${requests}${more} ${test}`.split(' '), signal)
   if (READS_LIST.test(name)) await run('-t lpush')
   const { result, cpu } = await cpuDuring(server, () => run(tests[name]?.[0]))
   const { perSecond, command } = result

@@ -63,6 +63,7 @@ be compared, but each command needs more CPU time of the main thread.
 
 Examples:
   npm run load -- io-threads --threads 1,2,3,4,8
+  npm run load -- io-threads --threads 1,2,4,8 --bytes 100 --pipeline 1 --connections 400   (as the articles)
   npm run load -- io-threads --commands GET --bytes 100,4096,1000000 --pipeline 1 --connections 200
   npm run load -- io-threads --builds stock,patched --commands GET,SET --bytes 64 --rate 20000`,
   rounds: 3,
@@ -96,6 +97,9 @@ Examples:
     { name: 'perSecond', label: 'commands/s', ...asRate },
     { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCost },
     { name: 'cpuMicros', label: 'all threads CPU µs /command', ...asCost },
+    { name: 'userMicros', label: 'user CPU µs /command', ...asCost },
+    { name: 'kernelMicros', label: 'kernel CPU µs /command', ...asCost },
+    { name: 'networkPerSecond', label: 'network MB/s' },
     { name: 'below1', label: 'below 1 ms', format: 'percent' },
     { name: 'above2', label: 'over 2 ms', format: 'percent' },
     { name: 'p99', label: 'p99 ms', ...asLatency },
@@ -140,7 +144,7 @@ Examples:
     const [bytes, pipeline] = [Number(one.bytes), Number(one.pipeline)]
     const keys = keysOf(bytes)
     await fillKeys(server.socket, keys, bytes)
-    const { result, failures } = await countFailures(server, () =>
+    const { result, failures, userShare, commandBytes } = await countInRedis(server, () =>
       measureLoad(server, {
         target: { port: server.port },
         mode: 'discard',
@@ -153,8 +157,15 @@ Examples:
         signal,
       }),
     )
+    const { perSecond, cpuMicros } = result.values
+    const use = {
+      userMicros: cpuMicros * userShare,
+      kernelMicros: cpuMicros * (1 - userShare),
+      networkPerSecond: (perSecond * commandBytes) / 1e6,
+    }
     return {
       ...result,
+      values: { ...result.values, ...use },
       errors: { ...result.errors, ...failures },
       doubts: Number(one.threads) > cores ? [...result.doubts, 'crowded'] : result.doubts,
     }
@@ -165,25 +176,39 @@ Examples:
 }
 
 /**
- * Deletes the list, runs `work`, and returns Redis's counters of error replies and missing keys. They also cover
- * replies that the generator did not read.
+ * Deletes the list, runs `work`, and reads Redis's counters. `failures` has its error replies and missing keys, also in
+ * replies that the generator did not read. `userShare` is the share of Redis's CPU time in user mode, `commandBytes` the
+ * bytes received and sent for a command.
  */
-export async function countFailures<Result>(
+export async function countInRedis<Result>(
   { socket }: Pick<RedisServer, 'socket'>,
   work: () => Promise<Result>,
-): Promise<{ result: Result; failures: Record<string, number> }> {
+) {
   const client = new Redis(socket)
+  const read = async () => {
+    const info = parseInfo(await client.info('cpu', 'stats'))
+    return (name: string) => Number(info.get(name))
+  }
   try {
     await client.unlink(LIST)
     await client.config('RESETSTAT')
+    const before = await read()
     const result = await work()
-    const stats = parseInfo(await client.info('stats'))
+    const after = await read()
     const failures = {
-      'error reply': Number(stats.get('total_error_replies')),
-      'key not found': Number(stats.get('keyspace_misses')),
+      'error reply': after('total_error_replies'),
+      'key not found': after('keyspace_misses'),
     }
     const counted = Object.entries(failures).filter(([, count]) => count > 0)
-    return { result, failures: Object.fromEntries(counted) }
+    const grown = (name: string) => after(name) - before(name)
+    const [user, kernel] = [grown('used_cpu_user'), grown('used_cpu_sys')] as const
+    const bytes = after('total_net_input_bytes') + after('total_net_output_bytes')
+    return {
+      result,
+      failures: Object.fromEntries(counted),
+      userShare: user / (user + kernel),
+      commandBytes: bytes / after('total_commands_processed'),
+    }
   } finally {
     client.disconnect()
   }

@@ -1,9 +1,17 @@
-import { figure, withRange, withRatioRange } from '../../experiment/figures.ts'
+import { figure, percent, withRange, withRatioRange } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import type { Ratio } from '../../experiment/statistics.ts'
-import { type Column, errors, median, range, sectionOf } from '../../reporting/columns.ts'
+import {
+  type Column,
+  errors,
+  fromArticles,
+  marked,
+  median,
+  range,
+  sectionOf,
+} from '../../reporting/columns.ts'
 
 const RATE = 'perSecond'
 
@@ -11,6 +19,22 @@ const RATE = 'perSecond'
 const [GAIN, LOSS] = [1.1, 0.9]
 const gains = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.min >= GAIN
 const loses = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.max <= LOSS
+
+// Memtier of the source articles sent SET and GET in turn, so the means of their table over all commands are those of
+// MIX. In %: the CPU time in user mode, and the use of the network.
+const ofArticles = {
+  SET: { 1: 85_200, 4: 210_300 },
+  GET: { 1: 87_500, 4: 215_800 },
+  MGET: { 1: 42_100, 4: 68_700 },
+  LPUSH: { 1: 78_900, 4: 195_400 },
+  MIX: { 1: 86_200, 2: 165_400, 4: 210_300, 8: 208_700 },
+}
+const userInArticles = { MIX: { 1: 92, 2: 85, 4: 78, 8: 76 } }
+const networkInArticles = { MIX: { 1: 68, 2: 82, 4: 95, 8: 96 } }
+
+/** Whether the options are those of the source articles: values of 100 B, 400 connections, no pipeline. */
+const isAsInArticles = ({ options: { bytes, pipeline, connections } }: Result) =>
+  [bytes, pipeline, connections].join(' ') === '100 1 400'
 
 /** With more rows, the terminal shows the summaries only. */
 const MANY = 40
@@ -69,7 +93,31 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
       errors,
     ],
   })
-  return [...summaries(rows, result, load), every]
+  if (!isAsInArticles(result)) return [...summaries(rows, result, load), every]
+  const figures = (head: string, all: typeof ofArticles | typeof userInArticles) =>
+    fromArticles(head, all, 'command', 'threads')
+  const userShare = (row: Row) =>
+    percent((row.median('userMicros') ?? Number.NaN) / (row.median('cpuMicros') ?? Number.NaN))
+  const asInArticles = sectionOf(rows, {
+    title: 'As in the source articles',
+    paragraphs: [
+      'The source articles: Redis双核架构实测QPS, tables 3.1 and 3.2; Redis 6.2.6, 24 cores.',
+    ],
+    caption: `${load}, ${result.machine.cores} cores for Redis and the load`,
+    columns: [
+      range(RATE, rows),
+      figures('articles commands/s', ofArticles),
+      'userMicros',
+      'kernelMicros',
+      { head: 'user mode, of CPU time', cell: userShare },
+      figures('articles user %', userInArticles),
+      'networkPerSecond',
+      figures('articles network %', networkInArticles),
+      'below1',
+      'above2',
+    ],
+  })
+  return [asInArticles, ...summaries(rows, result, load), every]
 }
 
 /** Two tables, measured and extrapolated, with a line for each load and columns for the settings. */
@@ -146,10 +194,6 @@ const firstGain = (all: readonly Compared[]): number | undefined =>
     .filter(shouldGain)
     .map(({ threads }) => threads)
     .toSorted((a, b) => a - b)[0]
-
-/** A figure followed by the marks of its row. */
-const marked = (row: Row, text: string): string =>
-  [text, ...row.doubts.map(({ mark }) => mark)].join(' ')
 
 export function claimsOf(rows: Rows, result: Result) {
   const { machine } = result

@@ -1,7 +1,5 @@
-import { writeFile } from 'node:fs/promises'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
-import { isIsolated } from '../../drivers/redis/generator/program.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Measured } from '../../experiment/shape.ts'
@@ -24,25 +22,6 @@ export function shapeOf(name: Shape, requests = shapes[name].requests) {
   const shape = shapes[name]
   const args = `-k ${shape.keep} -t ${shape.test} -n ${requests} -c ${shape.clients}`
   return { ...shape, requests, args }
-}
-
-/**
- * Removes two limits of the kernel that would hide those of Redis: redis-benchmark uses one address, whose ports
- * remain in TIME_WAIT, and it opens all connections at once, which overflows the backlog.
- *
- * @returns whether the limits were removed. Outside of its own network namespace, this process changes nothing.
- */
-export async function removeNetworkLimits(clients: number): Promise<boolean> {
-  if (!isIsolated()) return false
-  const settings = {
-    'ipv4/tcp_max_tw_buckets': 0,
-    'ipv4/tcp_max_syn_backlog': clients,
-    'core/somaxconn': clients,
-  }
-  const writes = Object.entries(settings).map(([name, value]) =>
-    writeFile(`/proc/sys/net/${name}`, String(value)),
-  )
-  return (await Promise.allSettled(writes)).every(({ status }) => status === 'fulfilled')
 }
 
 /** If Redis's main thread is busy for a smaller share of the time, it does not limit the rate. */

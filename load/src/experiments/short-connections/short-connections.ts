@@ -5,7 +5,11 @@ import { Option } from 'commander'
 import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
 import { generateLoad } from '../../drivers/redis/generator/load.ts'
 import { type PeerNetwork, startPeerNetwork } from '../../drivers/redis/generator/peer-network.ts'
-import { maxConnections, requireConnections } from '../../drivers/redis/limits.ts'
+import {
+  maxConnections,
+  removeNetworkLimits,
+  requireConnections,
+} from '../../drivers/redis/limits.ts'
 import {
   addBuilds,
   type BuildsOptions,
@@ -29,14 +33,7 @@ import {
   runLight,
 } from './light.ts'
 import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
-import {
-  isShape,
-  removeNetworkLimits,
-  runShape,
-  type Shape,
-  shapeNames,
-  shapeOf,
-} from './shapes.ts'
+import { isShape, runShape, type Shape, shapeNames, shapeOf } from './shapes.ts'
 
 const ways = {
   tcp: 'TCP',
