@@ -16,7 +16,7 @@ export interface Finding {
   /** The effect of the remedy, in words. */
   saves: string
   evidence: string[]
-  /** The statement of the source articles, with their figures; null if there is none. */
+  /** The statement of the source articles, with their figures, and ours where they differ; null if there is none. */
   articles: string | null
   remedy: string
 }
