@@ -25,7 +25,7 @@ Every published result: its first claim and the command that measures it, and th
 all tables and the conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
 [docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page.`
 
-const MAX_ROWS = 4
+const MAX_ROWS = 3
 
 /** The overview of results by name of the file: claims, commands, and the first rows of the main tables. */
 export function overviewOf(results: readonly { name: string; part: Part }[]): string {

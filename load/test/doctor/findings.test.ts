@@ -159,7 +159,7 @@ test.each([
 })
 
 test('the rates of clients of Node are those of the published result', async () => {
-  const { result } = await readResult(join(published, 'clients.json'))
+  const { result } = await readResult(join(published, 'node-clients.json'))
   const rows = Rows.of(commands, result.samples)
   const percentOf = (connection: string) =>
     rows.where({ connection }).all.flatMap((row) => {

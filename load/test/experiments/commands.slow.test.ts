@@ -70,8 +70,8 @@ test('large-requests reads the same number of values in each form', async () => 
   )
 })
 
-test('clients shows the share of redis-benchmark that clients of Node reach', async () => {
-  const args = ['--quick', '--sets=clients', '--duration=0.2', '--requests=2000']
+test('node-clients shows the share of redis-benchmark that clients of Node reach', async () => {
+  const args = ['--quick', '--sets=node-clients', '--duration=0.2', '--requests=2000']
   const { text, result } = await runExperiment('commands', args)
   expect(text).toMatch(/^ioredis +kept .* 0\.50-0\.60$/m)
   const rates = (client: string, connection: string) =>

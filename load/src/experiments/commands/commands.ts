@@ -12,13 +12,13 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import { fillKeys, redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
-import { callWith, clients, commandsOfClients, connections, REFERENCE } from './clients.ts'
 import { KEYS, readMany, several, single, VALUE_BYTES } from './large-requests.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
+import { callWith, clients, commandsOfClients, connections, REFERENCE } from './node-clients.ts'
 import { claimsOf, sectionsOf } from './report.ts'
 import { benchmark, tests } from './tests.ts'
 
-const sets = ['usual', 'clients', 'info', 'big-keys', 'large-requests'] as const
+const sets = ['usual', 'node-clients', 'info', 'big-keys', 'large-requests'] as const
 
 interface CommandsOptions extends BuildsOptions {
   sets: (typeof sets)[number][]
@@ -49,12 +49,12 @@ loop:
              many values of ${VALUE_BYTES} bytes in one request: a pipeline of GETs, MGET, a script, a transaction. Rates
              and CPU time are per value. System calls are counted without the other clients.
 
-During all sets but usual, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a
+During all sets but usual and node-clients, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency is measured from when a
 GET is due. With few cores, they also wait for CPU time: compare with the rows in which the one client sends
 nothing. Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
 
 Examples:
-  npm run load -- commands --sets clients --rounds 5
+  npm run load -- commands --sets node-clients --rounds 5
   npm run load -- commands --sets info --idle 10,1000,9999 --builds baseline,stock
   npm run load -- commands --sets big-keys --lengths 100,1000 --elements 5000000`,
   rounds: 3,
@@ -116,7 +116,7 @@ Examples:
   progress: ['mainCpuMicros', 'max'],
   baseline: ({ set, command }) => {
     if (set === 'usual') return { command: 'PING' }
-    if (set === 'clients') return REFERENCE
+    if (set === 'node-clients') return REFERENCE
     if (set === 'info') return { command: NOTHING }
     if (set === 'large-requests')
       return command === NOTHING ? null : { command: single, elements: 1 }
@@ -125,9 +125,9 @@ Examples:
 
   async prepare(context, options) {
     await requireConnections(Math.max(...options.idle) + BACKGROUND_CLIENTS)
-    const isBenchmarked = options.sets.some((set) => set === 'usual' || set === 'clients')
+    const isBenchmarked = options.sets.some((set) => set === 'usual' || set === 'node-clients')
     if (isBenchmarked) await requireRedisBenchmark(context.signal)
-    if (options.sets.includes('clients')) await removeNetworkLimits(BACKGROUND_CLIENTS)
+    if (options.sets.includes('node-clients')) await removeNetworkLimits(BACKGROUND_CLIENTS)
     const idle = options.sets.includes('info') ? options.idle : []
     const servers = product({ idle: [...new Set([0, ...idle])], build: options.builds })
     return await redisForEach(context, servers, async (one) => {
@@ -147,8 +147,8 @@ Examples:
     const large = { set: ['large-requests'], idle: [0], build }
     const all: Record<(typeof sets)[number], Case[]> = {
       usual: product({ set: ['usual'], idle: [0], build, command: Object.keys(tests) }),
-      clients: product({
-        set: ['clients'],
+      'node-clients': product({
+        set: ['node-clients'],
         idle: [0],
         build,
         command: commandsOfClients,
@@ -173,7 +173,8 @@ Examples:
   async measure(one, serverOf, { options: { duration: seconds, requests }, context: { signal } }) {
     const server = serverOf(one)
     const command = String(one.command)
-    if (one.set === 'clients') return await callWith(server, one, { seconds, requests, signal })
+    if (one.set === 'node-clients')
+      return await callWith(server, one, { seconds, requests, signal })
     if (one.set === 'usual') return await benchmark(server, command, requests, signal)
     if (DELETIONS.includes(command)) return await deleteOnce(server, one, signal)
     if (one.set === 'large-requests') return await readMany(server, one, { seconds, signal })

@@ -4,8 +4,8 @@ import type { Result } from '../../experiment/result.ts'
 import type { Row, Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { fromArticles, marked, range, ratio, sectionOf } from '../../reporting/columns.ts'
-import { NEW, REFERENCE } from './clients.ts'
 import { DELETIONS, LRANGE } from './measure.ts'
+import { NEW, REFERENCE } from './node-clients.ts'
 import { tests } from './tests.ts'
 
 const ofTests = Object.fromEntries(
@@ -36,7 +36,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         range('mainCpuMicros', rows),
       ],
     }),
-    clientsSection(rows.where({ set: 'clients' })),
+    clientsSection(rows.where({ set: 'node-clients' })),
     sectionOf(rows.where({ set: 'info' }), {
       title: 'INFO and CLIENT LIST with idle connections',
       paragraphs: ['The source articles: 张鹏义, Tencent Cloud; Redis 4.0.10.'],
@@ -105,7 +105,7 @@ function clientsSection(rows: Rows): Section {
 
 export const claimsOf = (rows: Rows) => [
   ...rows.where({ set: 'usual', command: 'PING' }).all.map(pingClaim),
-  ...clientClaims(rows.where({ set: 'clients' })),
+  ...clientClaims(rows.where({ set: 'node-clients' })),
   ...rows
     .where({ set: 'info' })
     .by('build')
