@@ -10,6 +10,6 @@ const store = createSessionStore({
 await store.ready()
 
 const { token } = await store.login('ada')
-console.log(await store.recordView(token, 'book')) // one pipeline per node, sent together
+console.log(await store.recordView(token, 'book')) // to its nodes at the same time
 
 await store.close()

@@ -10,6 +10,7 @@ import {
   type StrategyName,
   strategyNames,
 } from '../src/core/index.ts'
+import { senderOf } from '../src/core/sending/strategies.ts'
 import { clientForThisTest, codeOf, idOf, messagesOf, readyStore } from './fixture.ts'
 import { issueToken } from './update-token.ts'
 
@@ -67,6 +68,15 @@ test('with more callers a batch has more operations, at most 64', async () => {
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   await Promise.all(Array.from({ length: 1_000 }, () => store.checkToken(token)))
   expect(Math.max(...batches.map(({ operations }) => operations))).toBe(64)
+})
+
+test('an empty list of commands takes no reply of another one', async () => {
+  const client = clientForThisTest(server.socket)
+  await client.connect()
+  const sender = senderOf('batch', { clients: [client] })
+  expect(await sender.send({ commands: [] })).toEqual([])
+  expect(await client.echo('next')).toBe('next')
+  await sender.close()
 })
 
 test('an injected client is used and not closed', async () => {

@@ -57,6 +57,13 @@ describe.each(strategyNames)('%s', (strategy) => {
   })
 })
 
+test.each(['pipeline', 'batch'] as const)('%s: an empty list of commands', async (strategy) => {
+  const sender = clusterSender({ nodes: names(), strategy })
+  onTestFinished(() => sender.close())
+  await newStore({ sender, keys }).ready()
+  expect(await sender.send({ commands: [] })).toEqual([])
+})
+
 test('a view is one round trip, with at most one pipeline to each node', async () => {
   const store = storeAt()
   await store.ready()

@@ -39,6 +39,7 @@ export function partsOf(
   const outcomes = new Array<Outcome>(commands.length)
   const parts = new Map<string | undefined, Waiting>()
   let missing = placesByNode.size
+  if (missing === 0) resolve(outcomes)
   for (const [node, places] of placesByNode) {
     const own = places.map((place) => commands[place] as Command)
     const finish = (replies: readonly Outcome[]) => {

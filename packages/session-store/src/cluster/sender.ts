@@ -40,7 +40,7 @@ import { watchCluster } from './watch.ts'
 export interface ClusterSenderOptions extends Partial<ClusterAddress> {
   /** A `Cluster` of ioredis, created with `safeClusterOptions`. The sender never closes it. Not with `naive`. */
   client?: Cluster | undefined
-  /** Default `batch`, which sends one pipeline to each node for the operations of an event-loop turn. */
+  /** Default `batch`, which sends one batch to each node for the operations of an event-loop turn. */
   strategy?: StrategyName | undefined
   /** The deadline of the store. A connection attempt takes at most half of it. Default 2,000. */
   deadlineMs?: number | undefined

@@ -49,6 +49,7 @@ const FOREIGN_COPY =
 
 export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
+    if (commands.length === 0) return resolve([])
     const text = encode(commands) // first: it must not throw after ioredis expects replies
     // Otherwise ioredis would keep the frame in its offline queue, which clients of a cluster have.
     if (!isWritable(redis)) return reject(notSent('there is no connection'))
