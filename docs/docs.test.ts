@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { commandOf, raceLimits } from '../apps/demo/src/service/race.ts'
 import { program as redis } from '../apps/server-build/src/cli.ts'
 import { completed, loadProgram } from '../load/src/cli.ts'
 
@@ -108,16 +109,20 @@ test('documented command lines are valid', () => {
       return code === 'commander.helpDisplayed' ? [] : `${name} -- ${line}: ${message}`
     }
   }
-  const sources = globSync('{apps,packages,load}/**/*.ts', {
+  const sources = globSync('{apps,packages,load}/**/*.{ts,html}', {
     cwd: root,
     exclude: ['**/node_modules/**', '**/dist/**', '**/test/**'],
   })
-  const lines = [...documents, ...sources]
+  const races = raceLimits.distancesMs.map((distanceMs) =>
+    commandOf({ lanes: raceLimits.strategies, connections: 1, distanceMs }),
+  )
+  const texts = [...documents, ...sources]
     .filter((name) => name !== 'CHANGELOG.md')
     .map((name) => readFileSync(join(root, name), 'utf8').replaceAll(/\\\n */g, ''))
+  const lines = [...texts, ...races]
     .flatMap((text) => [
       ...text.matchAll(
-        /(?:npm run (load|redis) --|node load\/src\/cli\.ts) ([a-z-][^\n`#|$)\\]*)/g,
+        /(?:npm run (load|redis) --|node load\/src\/cli\.ts) ([a-z-][^\n`#|$)<\\]*)/g,
       ),
     ])
     .map(([, name = 'load', rest = '']) => {

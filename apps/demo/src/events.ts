@@ -1,6 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 
-// The data exchanged between the demo service, the routes below /demo and the demo page. A lane is 0 or 1.
+// The data exchanged between the demo service, the routes below /demo and the demo page. A lane is an index, from 0.
 
 /** An object without additional properties. */
 export const Exactly = <Properties extends TProperties>(
@@ -8,13 +8,11 @@ export const Exactly = <Properties extends TProperties>(
   options: { description?: string; examples?: unknown[] } = {},
 ) => Type.Object(properties, { additionalProperties: false, ...options })
 
-export type Pair<T> = readonly [T, T]
-
 /** One item per lane. */
-const Pair = <Item extends TSchema>(item: Item) =>
-  Type.Unsafe<Pair<Static<Item>>>(Type.Array(item, { minItems: 2, maxItems: 2 }))
+const perLane = <Item extends TSchema>(item: Item, maxItems: number) =>
+  Type.Array(item, { minItems: 2, maxItems })
 
-const lanes = Pair(Type.String({ description: 'A strategy; GET /demo lists those allowed' }))
+const strategy = Type.String({ description: 'A strategy; GET /demo lists those allowed' })
 const distanceMs = Type.Number({
   minimum: 0,
   description:
@@ -22,7 +20,7 @@ const distanceMs = Type.Number({
 })
 
 export const WireBody = Exactly(
-  { lanes, distanceMs },
+  { lanes: perLane(strategy, 2), distanceMs },
   {
     description: 'Strategies to trace',
     examples: [{ lanes: ['naive', 'batch'], distanceMs: 0 }],
@@ -32,7 +30,7 @@ export type WireInput = Static<typeof WireBody>
 
 export const RaceBody = Exactly(
   {
-    lanes,
+    lanes: perLane(strategy, 4),
     connections: Type.Integer({ minimum: 1, description: 'Load generator connections per lane' }),
     distanceMs,
   },
@@ -115,7 +113,7 @@ const Wire = Exactly({
 export type Wire = Static<typeof Wire>
 
 export const Wires = Exactly(
-  { lanes: Pair(Wire) },
+  { lanes: perLane(Wire, 2) },
   {
     description:
       'Traffic of one page view per lane, recorded by a relay in front of Redis. Of five views, the one with the median duration',
@@ -164,7 +162,7 @@ export interface Totals {
 
 /** One turn of a lane. Latencies are null if no request was answered. */
 export interface Turn extends Totals {
-  lane: 0 | 1
+  lane: number
   /** From 1. */
   round: number
   /** Time until the last response. */
@@ -189,15 +187,15 @@ export interface LaneResult extends Totals {
 
 export interface Done {
   id: string
-  lanes: Pair<LaneResult>
-  /** The faster lane: the numerator of `ratio`. */
-  faster: 0 | 1
-  /** Ratio of the requests per second, per round; null if a lane answered no request in a round. */
-  ratio: Range | null
-  /** Without `disturbed`. */
+  lanes: LaneResult[]
+  /** Compares the first lane with the last. Without `disturbed`. */
   sentence: string
+  /** More than two lanes: compares each lane with the one before. */
+  steps: string[]
   /** A warning if other programs took too much CPU time; otherwise null. */
   disturbed: string | null
+  /** A command line that repeats the race in the terminal; null on a cluster. */
+  command: string | null
 }
 
 /** The data of each event, by name. */
@@ -206,7 +204,7 @@ export interface RaceEvents {
   started: Started
   preparing: { text: string }
   sample: {
-    lane: 0 | 1
+    lane: number
     round: number
     atMs: number
     requestsPerSecond: number

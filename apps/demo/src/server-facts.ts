@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Topology } from '@onetrip/api'
 import { parseInfo, type SessionStore } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
@@ -13,6 +14,9 @@ export const Server = Exactly(
     }),
     unavailable: Type.Array(Type.String(), { description: 'Nodes that did not answer' }),
     build: Type.Union([Type.String(), Type.Null()], { description: 'null: not built by Onetrip' }),
+    patches: Type.Union([Type.Array(Type.String()), Type.Null()], {
+      description: 'Our patches in a build with this name; null: unknown',
+    }),
     version: Type.String(),
     ioThreads: Type.Integer({ description: 'Including the main thread' }),
     connectedClients: Count,
@@ -23,13 +27,14 @@ export const Server = Exactly(
   },
   {
     description:
-      'State of the Redis server, at most one second old. Cluster: sums over its primaries; build and threads of the first',
+      'State of the Redis server, at most one second old. Cluster: sums over its primaries; build, patches and threads of the first',
     examples: [
       {
         topology: 'single',
         nodes: ['127.0.0.1:6390'],
         unavailable: [],
         build: 'patched-13da68d7236d',
+        patches: ['0001 tell which build this is'],
         version: '8.0.6',
         ioThreads: 1,
         connectedClients: 4,
@@ -46,6 +51,7 @@ type ServerFacts = Static<typeof Server>
 
 const SECTIONS = ['server', 'clients', 'memory', 'stats', 'threads']
 const CACHE_MS = 1_000
+const SERIES = new URL('../../server-build/patches/', import.meta.url)
 
 /** Reads data about the Redis server with INFO. Calls within one second share a result. Rejects if no server answers. */
 export function serverFacts(store: SessionStore, topology: Topology): () => Promise<ServerFacts> {
@@ -78,6 +84,7 @@ async function readFacts(store: SessionStore, topology: Topology): Promise<Serve
     nodes: nodes.map(({ node }) => node),
     unavailable: nodes.flatMap(({ node, error }) => (error ? node : [])),
     build: build ? `${build}-${info.get('onetrip_build_key')?.slice(0, 12)}` : null,
+    patches: build ? await patchesOf(build) : null,
     version: info.get('redis_version') ?? 'unknown',
     ioThreads: Math.max(1, [...info.keys()].filter((name) => /^io_thread_\d+$/.test(name)).length),
     connectedClients: sum('connected_clients'),
@@ -86,4 +93,13 @@ async function readFacts(store: SessionStore, topology: Topology): Promise<Serve
     usedMemory: sum('used_memory'),
     uptimeSeconds: Math.min(...values('uptime_in_seconds')),
   }
+}
+
+/** Number and title of each patch in a build such as `patched`, or `patched@0005` (up to that patch). */
+export async function patchesOf(build: string): Promise<string[] | null> {
+  const [name, last = '9999'] = build.split('@')
+  const series = await readFile(new URL(`${name}.series`, SERIES), 'utf8').catch(() => null)
+  if (series === null) return null
+  const files = series.match(/^\d{4}-.+(?=\.patch$)/gm) ?? []
+  return files.map((file) => file.replaceAll('-', ' ')).filter((title) => title.slice(0, 4) <= last)
 }

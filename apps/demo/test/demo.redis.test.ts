@@ -4,6 +4,7 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { operationsOf } from '../../api/test/openapi-document.ts'
 import { listen } from '../../api/test/support.ts'
+import { patchesOf } from '../src/server-facts.ts'
 import { raceLimits } from '../src/service/race.ts'
 import { demoOn, input } from './service/demo-service.ts'
 import { demoForThisTest } from './support.ts'
@@ -143,6 +144,7 @@ describe('GET /demo/server', () => {
         nodes: [server.socket],
         unavailable: [],
         build: expect.stringMatching(/^patched-[0-9a-f]{12}$/),
+        patches: await patchesOf('patched'),
         version: expect.stringMatching(/^8\.0\./),
         ioThreads: 1,
         connectedClients: expect.any(Number),
@@ -153,6 +155,14 @@ describe('GET /demo/server', () => {
       })
     }
     expect(await server.redis.info('commandstats')).toContain('cmdstat_info:calls=1,')
+  })
+
+  test.for([
+    ['stock', ['0001 tell which build this is']],
+    ['patched@0002', ['0001 tell which build this is', expect.stringMatching(/^0002 inherit/)]],
+    ['an-older-build', null],
+  ] as const)('names the patches of %s', async ([build, patches]) => {
+    expect(await patchesOf(build)).toEqual(patches)
   })
 
   test('503 while Redis is down, and 200 when it is back', async () => {

@@ -2,12 +2,14 @@ import { expect, test } from 'vitest'
 import {
   after as afterEvent,
   initialState,
-  laneOf,
+  laneOf as laneOfState,
   linesOf,
   type State,
 } from '../page/scripts/race-state.js'
 
 const after = afterEvent as (state: State, event: { name: string; data: unknown }) => State
+
+const laneOf = (state: State, lane: number) => laneOfState(state, race.lanes[lane] ?? '', lane)
 
 const race = { id: 'a', lanes: ['naive', 'batch'], rounds: 2, turnSeconds: 1 }
 const started = { name: 'started', data: race }
@@ -34,7 +36,7 @@ const play = (...events: { name: string; data: unknown }[]): State =>
 test('a race from its start to its end', () => {
   let state = play(idle)
   expect(state.phase).toBe('idle')
-  expect(laneOf(state, 0)).toMatchObject({ strategy: null, requestsPerSecond: null, totals: null })
+  expect(laneOf(state, 0)).toMatchObject({ requestsPerSecond: null, totals: null })
 
   state = after(state, started)
   expect(state).toMatchObject({ phase: 'running', race })
@@ -93,5 +95,7 @@ test('a line joins the turns of its lane without changing a value', () => {
     [0.25, 0.25, 1.25, 1.5],
     [91, null, 92, null],
     [null, 901, null, 950],
+    [null, null, null, null],
+    [null, null, null, null],
   ])
 })

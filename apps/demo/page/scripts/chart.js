@@ -1,20 +1,23 @@
 import uPlot from '/page/uplot/uPlot.esm.js'
 import { create } from './dom.js'
+import { linesOf } from './race-state.js'
 
-/** @typedef {[number[], (number | null)[], (number | null)[]]} Lines */
+/** @typedef {ReturnType<typeof linesOf>} Lines */
 
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact' })
 const HEIGHT = 200
-const EMPTY = /** @type {Lines} */ ([[], [], []])
+const EMPTY = linesOf([], () => null)
+/** Per lane, as in the legend (race.css). */
+const PATTERNS = [{ dash: [6, 3] }, {}, { dash: [2, 3] }, { width: 4 }]
 
 /** @param {string} name */
 const variable = (name) => getComputedStyle(document.body).getPropertyValue(name).trim()
 
 /**
- * Creates a chart of two lines over the seconds of a race. The lines differ by pattern as well as colour.
+ * Creates a chart of a line per lane over the seconds of a race. The lines differ by pattern as well as colour.
  *
  * @param {HTMLElement} parent
- * @param {() => [string, string]} colours CSS variables, by lane.
+ * @param {() => string[]} colours CSS variables, by lane.
  */
 export function createChart(parent, colours) {
   const place = create('div', { class: 'plot', 'aria-hidden': 'true' })
@@ -28,11 +31,11 @@ export function createChart(parent, colours) {
     grid: { stroke: colour('--grid'), width: 1 },
     ticks: { show: false },
   })
-  /** @param {0 | 1} lane @returns {uPlot.Series} */
-  const series = (lane) => ({
-    stroke: () => resolved(colours()[lane]),
+  /** @param {object} pattern @param {number} lane @returns {uPlot.Series} */
+  const series = (pattern, lane) => ({
+    stroke: () => resolved(colours()[lane] ?? '--colour-other'),
     width: 2,
-    ...(lane === 0 && { dash: [6, 3] }),
+    ...pattern,
     spanGaps: true,
     points: { show: false },
   })
@@ -55,7 +58,7 @@ export function createChart(parent, colours) {
           values: (_plot, values) => values.map((value) => compact.format(value)),
         },
       ],
-      series: [{}, series(0), series(1)],
+      series: [{}, ...PATTERNS.map(series)],
     },
     EMPTY,
     place,

@@ -36,7 +36,7 @@ async function startDemo(waitMs = 1_000) {
     import('./race.js'),
     import('./wire.js'),
   ])
-  startRace()
+  startRace(demo.race)
   startWire()
 }
 

@@ -6,7 +6,7 @@
 /** @typedef {import('../../src/events.ts').Turn} Turn */
 /** @typedef {import('../../src/events.ts').Done} Done */
 /** @typedef {import('../../src/events.ts').RaceEvent} RaceEvent */
-/** @typedef {{ lane: 0 | 1, seconds: number, requestsPerSecond: number, p99Ms: number | null }} Point */
+/** @typedef {{ lane: number, seconds: number, requestsPerSecond: number, p99Ms: number | null }} Point */
 /**
  * @typedef {object} State
  * @property {'idle' | 'running' | 'done' | 'failed'} phase
@@ -14,9 +14,12 @@
  * @property {string} text The current preparation step, or why the race failed.
  * @property {Point[]} points
  * @property {Turn[]} turns
- * @property {{ lane: 0 | 1, round: number } | null} current Lane whose turn it is.
+ * @property {{ lane: number, round: number } | null} current Lane whose turn it is.
  * @property {Done | null} done
  */
+
+/** The most lanes of a race. */
+const MAX_LANES = 4
 
 export const eventNames = ['state', 'started', 'preparing', 'sample', 'turn', 'done', 'failed']
 
@@ -74,16 +77,17 @@ export function after(state, { name, data }) {
  * Values of a lane's card and column; null: not known yet.
  *
  * @param {State} state
- * @param {0 | 1} lane
+ * @param {string} strategy
+ * @param {number} lane
  */
-export function laneOf({ race, points, turns, current, done }, lane) {
+export function laneOf({ points, turns, current, done }, strategy, lane) {
   const own = turns.filter((turn) => turn.lane === lane)
   const result = done?.lanes[lane]
   const latest = points.findLast((point) => point.lane === lane)
   const lastTurn = own.at(-1)
   const live = current?.lane === lane ? latest : (lastTurn ?? latest)
   return {
-    strategy: result?.strategy ?? race?.lanes[lane] ?? null,
+    strategy,
     isOnTurn: current?.lane === lane,
     requestsPerSecond: result?.requestsPerSecond.median ?? live?.requestsPerSecond ?? null,
     range: result?.requestsPerSecond ?? null,
@@ -101,16 +105,16 @@ const sumOf = (turns) =>
   })
 
 /**
- * Returns the points of both lanes in uPlot's format: a common list of seconds, then a list of values per
- * lane.
+ * Returns the points in uPlot's format: a common list of seconds, then a list of values for each of `MAX_LANES`.
  *
  * @param {readonly Point[]} points
  * @param {(point: Point) => number | null} valueFrom
- * @returns {[number[], (number | null)[], (number | null)[]]}
+ * @returns {[number[], ...(number | null)[][]]}
  */
 export function linesOf(points, valueFrom) {
   const sorted = points.toSorted((a, b) => a.seconds - b.seconds)
-  const of = (/** @type {0 | 1} */ lane) =>
-    sorted.map((point) => (point.lane === lane ? valueFrom(point) : null))
-  return [sorted.map(({ seconds }) => seconds), of(0), of(1)]
+  const lines = Array.from({ length: MAX_LANES }, (_, lane) =>
+    sorted.map((point) => (point.lane === lane ? valueFrom(point) : null)),
+  )
+  return [sorted.map(({ seconds }) => seconds), ...lines]
 }

@@ -1,6 +1,6 @@
 import { call, messageFor } from './api.js'
 import { createChart } from './chart.js'
-import { announce, block, byId, notice, setText, startButton } from './dom.js'
+import { announce, block, byId, create, notice, setText, showList, startButton } from './dom.js'
 import { listen } from './events.js'
 import { figure } from './format.js'
 import { after, eventNames, initialState, laneOf, linesOf } from './race-state.js'
@@ -10,13 +10,18 @@ import { descriptionOf, onSettings, settings, showSettings } from './settings.js
 /** @typedef {ReturnType<typeof laneOf>} Lane */
 
 const button = byId('race-start', HTMLButtonElement)
+const all = byId('race-all', HTMLButtonElement)
+const copy = byId('race-copy', HTMLButtonElement)
+const command = byId('race-command', HTMLElement)
 const problem = byId('race-problem', HTMLElement)
 const status = byId('race-status', HTMLElement)
 const progress = byId('race-progress', HTMLProgressElement)
-const cards = [byId('card-0', HTMLElement), byId('card-1', HTMLElement)]
+const versus = byId('versus', HTMLElement)
+const card = byId('lane', HTMLTemplateElement)
 
 let state = initialState
-let lanes = /** @type {[string, string]} */ (['', ''])
+/** @type {readonly string[]} */
+let lanes = []
 let frame = 0
 /** @type {((isRunning: boolean) => void)[]} */
 const listeners = []
@@ -26,8 +31,7 @@ export function onRace(listener) {
   listeners.push(listener)
 }
 
-const colours = () =>
-  /** @type {[string, string]} */ (lanes.map((name) => `--colour-${name}, var(--colour-other)`))
+const colours = () => lanes.map((name) => `--colour-${name}, var(--colour-other)`)
 
 /**
  * Texts of the table rows, from the totals of a lane.
@@ -53,10 +57,13 @@ function show(parent, selector, text) {
 /**
  * @param {Element} card
  * @param {Lane} lane
- * @param {number} highest The higher `requestsPerSecond` of both lanes.
+ * @param {number} highest The highest `requestsPerSecond` of all lanes.
  */
-function showCard(card, { strategy, isOnTurn, requestsPerSecond, range, p50Ms, p99Ms }, highest) {
-  const name = strategy ?? ''
+function showCard(
+  card,
+  { strategy: name, isOnTurn, requestsPerSecond, range, p50Ms, p99Ms },
+  highest,
+) {
   card.className = `card lane strategy-${name}${isOnTurn ? ' on-turn' : ''}`
   show(card, '.strategy', name)
   show(card, '.description', descriptionOf(name))
@@ -69,12 +76,25 @@ function showCard(card, { strategy, isOnTurn, requestsPerSecond, range, p50Ms, p
     bar.style.inlineSize = `${(100 * (requestsPerSecond ?? 0)) / highest}%`
 }
 
-/** @param {Lane} lane @param {0 | 1} index */
-function showColumn({ strategy, totals }, index) {
-  byId(`column-${index}`, HTMLElement).textContent = strategy
+/**
+ * Shows texts after the header of a table row.
+ *
+ * @param {string} id @param {string[]} texts @param {() => HTMLElement} build
+ */
+function showRow(id, texts, build) {
+  const row = byId(id, HTMLTableRowElement)
+  while (row.children.length > texts.length + 1) row.lastElementChild?.remove()
+  texts.forEach((text, index) => {
+    setText(row.children[index + 1] ?? row.appendChild(build()), text)
+  })
+}
+
+/** @param {Lane[]} shown */
+function showTable(shown) {
+  showRow('columns', [...lanes], () => create('th', { scope: 'col' }))
   for (const [id, text] of Object.entries(counters)) {
-    const cell = byId(`row-${id}`, HTMLElement).children[index + 1]
-    if (cell) setText(cell, totals && totals.requests > 0 ? text(totals) : '–')
+    const texts = shown.map(({ totals }) => (totals && totals.requests > 0 ? text(totals) : '–'))
+    showRow(`row-${id}`, texts, () => create('td'))
   }
 }
 
@@ -91,26 +111,28 @@ const charts = {
 }
 
 function draw() {
-  const { phase, points } = state
+  const { phase, race, done, points } = state
   const isRunning = phase === 'running'
-  const [first, second] = [laneOf(state, 0), laneOf(state, 1)]
-  lanes = [first.strategy ?? settings().lanes[0], second.strategy ?? settings().lanes[1]]
-  const shown = [
-    { ...first, strategy: lanes[0] },
-    { ...second, strategy: lanes[1] },
-  ]
+  lanes = race?.lanes ?? done?.lanes.map(({ strategy }) => strategy) ?? settings().lanes
+  const shown = lanes.map((strategy, index) => ({ index, ...laneOf(state, strategy, index) }))
+  const keyOf = (/** @type {{ index: number }} */ { index }) => String(index)
   const highest = Math.max(1, ...shown.map(({ requestsPerSecond }) => requestsPerSecond ?? 0))
-  shown.forEach((lane, index) => {
-    const card = cards[index]
-    if (card) showCard(card, lane, highest)
-    showColumn(lane, index === 0 ? 0 : 1)
-  })
-  for (const name of document.querySelectorAll('.legend .lane')) {
-    const index = name.nextElementSibling === null ? 1 : 0
-    name.className = `lane strategy-${lanes[index]}`
-    setText(name, lanes[index])
+  const newCard = () => /** @type {HTMLElement} */ (card.content.firstElementChild?.cloneNode(true))
+  showList(versus, shown, keyOf, newCard, (element, lane) => showCard(element, lane, highest))
+  showTable(shown)
+  for (const legend of document.querySelectorAll('.legend')) {
+    showList(
+      legend,
+      shown,
+      keyOf,
+      () => create('span'),
+      (name, { strategy }) => {
+        name.className = `lane strategy-${strategy}`
+        setText(name, strategy)
+      },
+    )
   }
-  byId('versus', HTMLElement).classList.toggle('idle', phase === 'idle')
+  versus.classList.toggle('idle', phase === 'idle')
   byId('counters', HTMLElement).hidden = shown.every(({ totals }) => totals === null)
   byId('charts', HTMLElement).hidden = points.length === 0
   drawCharts()
@@ -141,7 +163,7 @@ function drawProgress() {
   const isRunning = phase === 'running'
   status.hidden = !isRunning
   setText(byId('race-text', HTMLElement), isRunning ? statusOf(state) : '')
-  progress.max = race ? race.rounds * 2 : 1
+  progress.max = race ? race.rounds * race.lanes.length : 1
   progress.value = turns.length
   notice(
     byId('race-failed', HTMLElement),
@@ -152,15 +174,22 @@ function drawProgress() {
 
 /** @param {State['done']} done */
 function showResult(done) {
-  byId('race-sentence', HTMLElement).hidden = done === null
+  for (const [index, step] of document.querySelectorAll('.steps em').entries()) {
+    if (step instanceof HTMLElement) notice(step, done?.steps[index] ?? '')
+  }
+  for (const id of ['race-sentence', 'race-repeat']) byId(id, HTMLElement).hidden = done === null
   if (done === null) return
   setText(byId('race-result', HTMLElement), done.sentence)
   setText(byId('race-disturbed', HTMLElement), done.disturbed ?? '')
+  byId('race-repeat', HTMLElement).hidden = done.command === null
+  setText(command, done.command ?? '')
+  setText(copy, 'Copy')
 }
 
 /** @param {boolean} isBusy */
 function setBusy(isBusy) {
   block(button, isBusy)
+  block(all, isBusy)
   setText(
     button,
     isBusy ? 'Race in progress' : state.phase === 'idle' ? 'Start the race' : 'Race again',
@@ -184,20 +213,32 @@ function onEvent(event) {
   frame = requestAnimationFrame(draw)
 }
 
-async function start() {
+/** @param {readonly string[]} strategies */
+async function start(strategies) {
   notice(problem, '')
   setBusy(true)
   try {
-    await call('POST', '/demo/race', { body: settings() })
+    await call('POST', '/demo/race', { body: { ...settings(), lanes: strategies } })
   } catch (error) {
     notice(problem, messageFor(error))
     draw()
   }
 }
 
-/** Called if `GET /demo` reports a race. */
-export function startRace() {
-  startButton(button, { hero: 'hero-race', section: 'race' }, () => void start())
+/** Called if `GET /demo` reports a race. @param {import('../../src/events.ts').RaceLimits} limits */
+export function startRace({ strategies }) {
+  startButton(button, { hero: 'hero-race', section: 'race' }, () => void start(settings().lanes))
+  all.disabled = false
+  all.addEventListener('click', () => {
+    byId('race', HTMLElement).scrollIntoView()
+    if (all.getAttribute('aria-disabled') !== 'true') void start(strategies)
+  })
+  copy.hidden = !navigator.clipboard // browsers have it only on localhost and with HTTPS
+  copy.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(command.textContent)
+    setText(copy, 'Copied')
+    announce('Copied.')
+  })
   onSettings(() => {
     if (state.phase === 'idle') draw()
   })

@@ -14,6 +14,7 @@ const facts = {
     return `cluster, ${figure(nodes.length)} primaries${down}`
   },
   'server-build': ({ build, version }) => `${version}, ${build ?? 'not built by Onetrip'}`,
+  'server-patches': ({ patches }) => patches?.join('\n') ?? 'unknown',
   'server-threads': ({ ioThreads }) => (ioThreads > 1 ? figure(ioThreads) : 'off'),
   'server-clients': ({ connectedClients }) => figure(connectedClients),
   'server-commands': ({ commandsPerSecond }) => figure(commandsPerSecond),

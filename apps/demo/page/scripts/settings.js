@@ -9,7 +9,7 @@ const descriptions = {
   naive: 'A new connection per request. One command at a time.',
   sequential: 'A shared connection. One command at a time.',
   pipeline: 'A shared connection. All commands in one round trip.',
-  batch: 'A shared connection. Concurrent requests share a round trip.',
+  batch: 'A shared connection. Requests that arrive together share a round trip.',
 }
 
 /** One-line description of a strategy. @param {string} strategy */
@@ -44,9 +44,15 @@ export function onSettings(listener) {
 }
 
 /** Selects these settings, for example those of a race started in another browser. @param {Settings} chosen */
-export function showSettings({ lanes: [first, second], connections, distanceMs }) {
-  selects.first.value = first
-  selects.second.value = second
+export function showSettings({
+  lanes: [first = '', second = '', ...more],
+  connections,
+  distanceMs,
+}) {
+  if (more.length === 0) {
+    selects.first.value = first
+    selects.second.value = second
+  }
   choose(selects.connections, connections)
   for (const input of distances.querySelectorAll('input')) {
     input.checked = Number(input.value) === distanceMs

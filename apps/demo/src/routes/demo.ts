@@ -18,15 +18,16 @@ const rejectCrossSite: onRequestHookHandler = (request, _reply, done) => {
   done()
 }
 
-const EVENTS = `Server-sent events with JSON data. Lanes are numbered 0 and 1.
+const EVENTS = `Server-sent events with JSON data. Lanes are numbered from 0.
 
 - \`state\` is the first event: whether a race is \`running\`, that \`race\`, and the result of the \`last\` one. If a
   race is running, all its events since its start follow.
 - \`started\`, \`preparing\` (\`text\`).
 - \`sample\`: four per second, for the lane whose turn it is.
 - \`turn\`: end of a lane's turn, with its totals. CPU times are in microseconds.
-- \`done\` (sums, medians and their range, a \`sentence\`, and \`disturbed\`: a warning or null) or \`failed\`
-  (\`message\`).`
+- \`done\` or \`failed\` (\`message\`). \`done\` has sums, medians and their range, a \`sentence\`, with more than two
+  lanes a sentence for each step (\`steps\`), \`disturbed\` (a warning or null), and the \`command\` that repeats the race
+  in the terminal (null on a cluster).`
 
 /** Routes of the demo page: race, wire and Redis server. */
 export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
@@ -56,9 +57,9 @@ export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
     {
       schema: {
         operationId: 'startRace',
-        summary: 'Start a race between two strategies',
+        summary: 'Start a race between two to four strategies',
         description:
-          'Runs load on this machine for about ten seconds. `GET /demo/race/events` streams its events.',
+          'Runs load on this machine for about ten seconds (four strategies: twenty). `GET /demo/race/events` streams its events.',
         tags,
         body: RaceBody,
         response: { 202: RaceStarted },

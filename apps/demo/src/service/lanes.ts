@@ -3,10 +3,11 @@ import { apiUrl, startApi } from '@onetrip/stack/api.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { isAlive } from '@onetrip/stack/processes.ts'
 import type { Program } from '@onetrip/stack/program.ts'
-import type { Pair, WireInput } from '../events.ts'
+import type { WireInput } from '../events.ts'
 
 /** An API with a strategy, used only by the demo. */
 export interface Lane {
+  readonly index: number
   readonly strategy: string
   readonly url: string
   readonly api: Program
@@ -26,7 +27,7 @@ export interface LanesOptions {
    * Opens a link to Redis at `to` (`host:port` or a path). If it returns undefined, the API connects to Redis
    * directly. Not called on a cluster, where APIs always connect directly.
    */
-  openLink(to: string, distanceMs: number, lane: 0 | 1): Promise<Link | undefined>
+  openLink(to: string, distanceMs: number, lane: number): Promise<Link | undefined>
 }
 
 const HOST = '127.0.0.1'
@@ -46,10 +47,10 @@ const settings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: '',
 }
 
-/** Two APIs. They are reused for the same settings, and stopped after an idle minute. */
+/** An API per lane. They are reused for the same settings, and stopped after an idle minute. */
 export class Lanes {
   readonly #options: LanesOptions
-  #kept: { key: string; lanes: Pair<Lane>; undo: AsyncDisposableStack } | undefined
+  #kept: { key: string; lanes: readonly Lane[]; undo: AsyncDisposableStack } | undefined
   #idle: NodeJS.Timeout | undefined
 
   constructor(options: LanesOptions) {
@@ -57,7 +58,7 @@ export class Lanes {
   }
 
   /**
-   * Calls `work` with two lanes. Calls must not overlap.
+   * Calls `work` with the lanes. Calls must not overlap.
    *
    * @param starting called before lanes are started.
    * @throws ProgramError if an API or a relay does not start; errors of `work`; the reason of `signal`.
@@ -65,7 +66,7 @@ export class Lanes {
   async use<Result>(
     wanted: WireInput,
     { signal, starting }: { signal: AbortSignal; starting?: () => void },
-    work: (lanes: Pair<Lane>, areNew: boolean) => Promise<Result>,
+    work: (lanes: readonly Lane[], areNew: boolean) => Promise<Result>,
   ): Promise<Result> {
     clearTimeout(this.#idle)
     try {
@@ -83,7 +84,7 @@ export class Lanes {
     }
   }
 
-  /** Stops both lanes. Must not be called while they are in use. */
+  /** Stops all lanes. Must not be called while they are in use. */
   async stop(): Promise<void> {
     clearTimeout(this.#idle)
     const kept = this.#kept
@@ -93,13 +94,15 @@ export class Lanes {
 
   async #start({ lanes, distanceMs }: WireInput, signal: AbortSignal) {
     await using undo = new AsyncDisposableStack()
-    const ports = await freePorts(2)
-    const start = async (lane: 0 | 1): Promise<Lane> => {
+    const ports = await freePorts(lanes.length)
+    const start = async (strategy: string, index: number): Promise<Lane> => {
       const { redis, sessionSecret, openLink } = this.#options
-      const link = clusterOf(redis) ? undefined : await openLink(addressOf(redis), distanceMs, lane)
+      const link = clusterOf(redis)
+        ? undefined
+        : await openLink(addressOf(redis), distanceMs, index)
       if (link) undo.defer(async () => void (await link.close()))
       signal.throwIfAborted()
-      const [strategy, port] = [lanes[lane], ports[lane] ?? 0]
+      const port = ports[index] ?? 0
       const api = await startApi({
         variant: strategy,
         host: HOST,
@@ -110,12 +113,12 @@ export class Lanes {
         signal,
       })
       undo.defer(async () => void (await api.stop(GRACE_MS)))
-      return { strategy, url: apiUrl(HOST, port), api }
+      return { index, strategy, url: apiUrl(HOST, port), api }
     }
-    const started = await Promise.allSettled([start(0), start(1)])
+    const started = await Promise.allSettled(lanes.map(start))
     for (const result of started) if (result.status === 'rejected') throw result.reason
-    const [first, second] = started.map((result) => (result as { value: Lane }).value)
-    return { lanes: [first, second] as Pair<Lane>, undo: undo.move() }
+    const values = started.map((result) => (result as { value: Lane }).value)
+    return { lanes: values, undo: undo.move() }
   }
 }
 

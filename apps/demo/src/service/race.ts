@@ -1,13 +1,15 @@
 import { strategyNames } from '@onetrip/session-store'
+import { clusterOf } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { monitorAll } from '@onetrip/stack/redis-monitors.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
-import type { Done, RaceLimits, Started } from '../events.ts'
+import type { RaceInput, RaceLimits, Started } from '../events.ts'
 import type { RaceFeed } from './feed.ts'
 import { Lanes } from './lanes.ts'
 import { runRounds, warmUp } from './rounds.ts'
-import { withSessions } from './sessions.ts'
+import { raceItems, withSessions } from './sessions.ts'
+import type { Summary } from './summary.ts'
 
 export const raceLimits: RaceLimits = {
   strategies: [...strategyNames],
@@ -38,7 +40,18 @@ export interface RaceOptions {
   sessionSecret: string
 }
 
-/** Runs races between two lanes. The lanes take turns, because they would slow each other down. */
+/** The command line of a measurement with the requests of a race. */
+export function commandOf({ lanes, connections, distanceMs }: RaceInput): string {
+  const options = [
+    `--variants ${[...new Set(lanes)].join(',')}`,
+    `--connections ${connections}`,
+    `--sessions ${connections} --items ${raceItems.items} --reads 0`,
+    ...(distanceMs > 0 ? [`--links ${distanceMs}ms@unlimited`] : []),
+  ]
+  return `npm run load -- http ${options.join(' ')}`
+}
+
+/** Runs races between lanes. The lanes take turns, because they would slow each other down. */
 export class RaceTrack {
   readonly #options: RaceOptions
   readonly #feed: RaceFeed
@@ -69,7 +82,8 @@ export class RaceTrack {
     const signal = AbortSignal.any([stopping, timeout, broken.signal])
     try {
       const data = await this.#race(started, signal, (error) => broken.abort(error))
-      this.#feed.publish({ name: 'done', data })
+      const command = clusterOf(this.#options.redis) ? null : commandOf(started)
+      this.#feed.publish({ name: 'done', data: { ...data, command } })
     } catch (error) {
       // The reason of an abort explains the errors that follow from it.
       const why = timeout.aborted ? 'The race took too long.' : messageOf(signal.reason ?? error)
@@ -82,7 +96,11 @@ export class RaceTrack {
     return this.#lanes.stop()
   }
 
-  async #race(started: Started, signal: AbortSignal, fail: (error: Error) => void): Promise<Done> {
+  async #race(
+    started: Started,
+    signal: AbortSignal,
+    fail: (error: Error) => void,
+  ): Promise<Summary> {
     await using undo = new AsyncDisposableStack()
     const { redis, monitorUrls, sessionSecret: secret } = this.#options
     const publish = this.#feed.publish.bind(this.#feed)

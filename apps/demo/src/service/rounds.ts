@@ -10,10 +10,10 @@ import { type Usage, usageDuring } from '@onetrip/stack/measure/usage.ts'
 import { workload } from '@onetrip/stack/measure/workload.ts'
 import type { Monitor } from '@onetrip/stack/redis-monitors.ts'
 import { unlessAborted } from '@onetrip/stack/until.ts'
-import type { Done, Pair, RaceEvent, Started, Turn } from '../events.ts'
+import type { RaceEvent, Started, Turn } from '../events.ts'
 import type { Lane } from './lanes.ts'
 import { raceItems } from './sessions.ts'
-import { summaryOf } from './summary.ts'
+import { type Summary, summaryOf } from './summary.ts'
 
 type GeneratorResult = Awaited<ReturnType<typeof saturateByAutocannon>>
 
@@ -23,7 +23,7 @@ const PREPARED = 5_000
 /** The context of a race that is ready to begin. */
 export interface Course {
   started: Started
-  lanes: Pair<Lane>
+  lanes: readonly Lane[]
   /** Tokens of sessions that the lanes accept. */
   tokens: readonly string[]
   monitor: Monitor
@@ -41,19 +41,18 @@ interface Measured {
 }
 
 /** Runs load on a lane at full speed. */
-async function load(course: Course, lane: 0 | 1, round: number, seconds: number) {
-  const { lanes, tokens, publish, signal, started } = course
+async function load(course: Course, lane: Lane, round: number, seconds: number) {
+  const { tokens, publish, signal, started } = course
   const { connections } = started
-  const { url } = lanes[lane]
   const run = saturateByAutocannon({
-    url,
+    url: lane.url,
     seconds,
     owned: false,
     calls: workload({ ...raceItems, tokens, connections, seed: round + 1, prepared: PREPARED }),
     signal,
     finish: true,
     onSample(sample) {
-      if (round > 0) publish({ name: 'sample', data: { lane, round, ...sample } })
+      if (round > 0) publish({ name: 'sample', data: { lane: lane.index, round, ...sample } })
     },
   })
   return await unlessAborted(signal, run)
@@ -62,16 +61,15 @@ async function load(course: Course, lane: 0 | 1, round: number, seconds: number)
 /** Runs load without measuring. */
 export async function warmUp(course: Course, seconds: number): Promise<void> {
   course.publish({ name: 'preparing', data: { text: 'Warming up' } })
-  for (const lane of [0, 1] as const) await load(course, lane, 0, seconds)
+  for (const lane of course.lanes) await load(course, lane, 0, seconds)
 }
 
 /** Runs all rounds: the lanes take turns, in alternating order. Publishes samples and turns. */
-export async function runRounds(course: Course): Promise<Done> {
-  const { started, publish } = course
+export async function runRounds(course: Course): Promise<Summary> {
+  const { started, lanes, publish } = course
   const measured: Measured[] = []
   for (let round = 1; round <= started.rounds; round++) {
-    const order = round % 2 === 1 ? ([0, 1] as const) : ([1, 0] as const)
-    for (const lane of order) {
+    for (const lane of round % 2 === 1 ? lanes : lanes.toReversed()) {
       const one = await takeTurn(course, lane, round)
       measured.push(one)
       publish({ name: 'turn', data: one.turn })
@@ -80,9 +78,9 @@ export async function runRounds(course: Course): Promise<Done> {
   return resultOf(started, measured)
 }
 
-async function takeTurn(course: Course, lane: 0 | 1, round: number): Promise<Measured> {
-  const { lanes, monitor, signal, started } = course
-  const { url } = lanes[lane]
+async function takeTurn(course: Course, lane: Lane, round: number): Promise<Measured> {
+  const { monitor, signal, started } = course
+  const { url } = lane
   const [machine, own] = [await readMachineCpu(), await readFamilyCpu(process.pid)]
   const { result, usage } = await unlessAborted(
     signal,
@@ -90,11 +88,11 @@ async function takeTurn(course: Course, lane: 0 | 1, round: number): Promise<Mea
   )
   const ownSeconds = ((await readFamilyCpu(process.pid)) ?? 0) - (own ?? 0) + usage.redisCpuSeconds
   const elsewhere = shareElsewhere(machine, await readMachineCpu(), ownSeconds)
-  return { turn: turnOf(lane, round, result, usage), result, elsewhere }
+  return { turn: turnOf(lane.index, round, result, usage), result, elsewhere }
 }
 
 function turnOf(
-  lane: 0 | 1,
+  lane: number,
   round: number,
   { seconds, ok, errors, latency }: GeneratorResult,
   usage: Usage,
@@ -116,8 +114,8 @@ function turnOf(
   }
 }
 
-function resultOf(started: Started, measured: readonly Measured[]): Done {
-  const laneOf = (lane: 0 | 1) => {
+function resultOf(started: Started, measured: readonly Measured[]): Summary {
+  const laneOf = (_strategy: string, lane: number) => {
     const results = measured.filter(({ turn }) => turn.lane === lane).map(({ result }) => result)
     const { p50, p99 } = latencySummary(together(results.map(({ histogram }) => histogram)))
     const busiest = Math.max(...results.map(({ generator }) => generator.utilization))
@@ -126,7 +124,7 @@ function resultOf(started: Started, measured: readonly Measured[]): Done {
   const shares = measured.flatMap(({ elsewhere }) => elsewhere ?? [])
   return summaryOf(started, {
     turns: measured.map(({ turn }) => turn),
-    lanes: [laneOf(0), laneOf(1)],
+    lanes: started.lanes.map(laneOf),
     elsewhere: shares.length > 0 ? shares.reduce((sum, one) => sum + one) / shares.length : null,
   })
 }

@@ -3,7 +3,7 @@ import { openRelay, type Traffic } from '@onetrip/stack/relay/relay.ts'
 import { endpoint } from '@onetrip/stack/relay/units.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { Client } from 'undici'
-import type { Pair, Wire, WireInput } from '../events.ts'
+import type { Wire, WireInput } from '../events.ts'
 import { type Lane, Lanes } from './lanes.ts'
 import type { RaceOptions } from './race.ts'
 import { raceItems, withSessions } from './sessions.ts'
@@ -19,7 +19,7 @@ const TRACED_VIEWS = 5
 export class WireTap {
   readonly #options: Omit<RaceOptions, 'monitorUrls'>
   readonly #lanes: Lanes
-  readonly #traffic: Pair<Traffic[]> = [[], []]
+  readonly #traffic: readonly Traffic[][] = [[], []]
 
   constructor(options: Omit<RaceOptions, 'monitorUrls'>) {
     this.#options = options
@@ -34,7 +34,7 @@ export class WireTap {
             bandwidth: Number.POSITIVE_INFINITY,
           },
           () => {},
-          (traffic) => void this.#traffic[lane].push(traffic),
+          (traffic) => void this.#traffic[lane]?.push(traffic),
         ),
     })
   }
@@ -45,13 +45,14 @@ export class WireTap {
    *
    * @throws Problem, ProgramError if Redis or an API does not answer; the reason of `signal`.
    */
-  async trace(wanted: WireInput, signal: AbortSignal): Promise<Pair<Wire>> {
+  async trace(wanted: WireInput, signal: AbortSignal): Promise<Wire[]> {
     const { redis, sessionSecret } = this.#options
     return await this.#lanes.use(wanted, { signal }, (lanes) =>
-      withSessions({ redis, secret: sessionSecret, count: 1 }, async ([token = '']) => [
-        await this.#view(lanes[0], 0, token, signal),
-        await this.#view(lanes[1], 1, token, signal),
-      ]),
+      withSessions({ redis, secret: sessionSecret, count: 1 }, async ([token = '']) => {
+        const wires: Wire[] = []
+        for (const lane of lanes) wires.push(await this.#view(lane, token, signal))
+        return wires
+      }),
     )
   }
 
@@ -60,8 +61,8 @@ export class WireTap {
     return this.#lanes.stop()
   }
 
-  async #view(lane: Lane, index: 0 | 1, token: string, signal: AbortSignal): Promise<Wire> {
-    const traffic = this.#traffic[index]
+  async #view(lane: Lane, token: string, signal: AbortSignal): Promise<Wire> {
+    const traffic = this.#traffic[lane.index] ?? []
     const client = new Client(lane.url)
     try {
       traffic.length = 0

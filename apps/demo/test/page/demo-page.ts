@@ -29,7 +29,7 @@ export class DemoPage {
 
   /** Found without a name, because the name changes during a race. */
   get startRace(): Locator {
-    return this.race.getByRole('button')
+    return this.race.getByRole('button').first()
   }
 
   async choose(label: string, value: string): Promise<void> {
@@ -55,7 +55,18 @@ export class DemoPage {
 
   /** Result of the race. */
   get sentence(): Locator {
-    return this.race.getByText(/as many page views per second|about as fast|There is no ratio/)
+    return this.race
+      .getByText(/as many page views per second|about as fast|There is no ratio/)
+      .first() // the others are of the steps
+  }
+
+  /** The command that repeats the race. */
+  get command(): Locator {
+    return this.race.locator('#race-command')
+  }
+
+  get raceAll(): Locator {
+    return this.race.getByRole('button', { name: 'Race all four' })
   }
 
   /** Number of lines in each chart, detected by the colours of the strategies. */

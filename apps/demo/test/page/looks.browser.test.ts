@@ -58,5 +58,8 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
       } while (!(await demo.progress.isVisible())) // the race ended before the check
     }
     await inEach('the race done', (demo) => demo.sentence.waitFor())
+    await demos[0]?.raceAll.click()
+    await inEach('all four done', (demo) => expect.poll(() => demo.rates()).toHaveLength(4))
+    await inEach('all four done', (demo) => demo.sentence.waitFor())
   }, 120_000)
 })

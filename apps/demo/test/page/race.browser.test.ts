@@ -51,6 +51,40 @@ describe.skipIf(!chromiumPath)('a race', () => {
     }
     expect(events.filter(({ name }) => name === 'started')).toHaveLength(1)
     await expect.poll(() => demo.startRace.getAttribute('aria-disabled')).toBeNull()
+
+    const command = done.command ?? ''
+    expect(command).toContain('--variants naive,pipeline --connections 16 ')
+    expect(await demo.command.innerText()).toBe(command)
+    await demo.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await demo.race.getByRole('button', { name: 'Copy' }).click()
+    await demo.race.getByRole('button', { name: 'Copied' }).waitFor()
+    expect(await demo.page.evaluate('navigator.clipboard.readText()')).toBe(command)
+  }, 120_000)
+
+  test('of all four strategies shows what each step gives, until the next race', async () => {
+    const events = await listenToRaces(stack.url)
+    const demo = await browser.open(stack.url)
+    const lanes = ['naive', 'sequential', 'pipeline', 'batch']
+    await expect.poll(() => demo.raceAll.isEnabled()).toBe(true)
+    await demo.raceAll.press('Enter')
+    await expect.poll(() => demo.linesOfCharts(lanes)).toEqual([4, 4])
+    for (const start of [demo.startRace, demo.raceAll]) {
+      expect(await start.getAttribute('aria-disabled')).toBe('true')
+    }
+    // The wire still compares the two services of the form.
+    expect(await demo.race.getByLabel('Second service').inputValue()).toBe('batch')
+    await expect.poll(() => eventOf(events, 'done')?.lanes, { timeout: 60_000 }).toHaveLength(4)
+    const done = eventOf(events, 'done') as Done
+    const steps = demo.race.getByRole('region', { name: 'Which step gives what' })
+    for (const step of done.steps) await steps.getByText(step, { exact: true }).waitFor()
+    expect(await demo.totals()).toEqual(expectedTotals(done))
+    expect(await demo.rates()).toHaveLength(4)
+
+    await demo.startRace.click()
+    await expect.poll(() => demo.rates()).toHaveLength(2)
+    for (const step of done.steps) {
+      expect(await steps.getByText(step, { exact: true }).isVisible()).toBe(false)
+    }
   }, 120_000)
 })
 

@@ -94,12 +94,15 @@ async function photographs(folder: string): Promise<void> {
   await photograph('3-race-running')
   await each((demo) => demo.sentence.waitFor())
   await photograph('4-race-done')
+  await demos[0]?.demo.raceAll.click()
+  await each((demo) => demo.race.getByText(/^sequential answered|and sequential were/).waitFor())
+  await photograph('5-all-four-done')
 
   const redis = stack.redis.pid ?? 0
   process.kill(redis, 'SIGSTOP')
   try {
     await each((demo) => demo.outage.waitFor())
-    await photograph('5-redis-away')
+    await photograph('6-redis-away')
   } finally {
     process.kill(redis, 'SIGCONT')
   }

@@ -19,6 +19,10 @@ describe.skipIf(!chromiumPath)('the wire diagram and the server panel', () => {
       .region('The server')
       .getByText(/patched-/)
       .waitFor()
+    await demo
+      .region('The server')
+      .getByText(/0002 inherit socket options from the listener/)
+      .waitFor()
     const { lanes } = (await answer.json()) as { lanes: [Wire, Wire] }
     for (const { strategy, http, exchanges } of lanes) {
       const lane = demo.wire.getByRole('figure', { name: new RegExp(`^${strategy} `) })

@@ -3,7 +3,8 @@ import { processesOf } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest, type TestRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Done, RaceEvent, RaceEvents } from '../../src/events.ts'
+import type { Done, LaneResult, RaceEvent, RaceEvents } from '../../src/events.ts'
+import { raceLimits } from '../../src/service/race.ts'
 import { totals } from '../../src/service/summary.ts'
 import { demoOn, eventsUntil, input } from './demo-service.ts'
 
@@ -52,17 +53,18 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
   for (const lane of [0, 1] as const) {
     const own = turns.filter((turn) => turn.lane === lane)
     for (const name of totals) {
-      expect(done.lanes[lane][name]).toBeCloseTo(own.reduce((sum, turn) => sum + turn[name], 0))
+      expect(done.lanes[lane]?.[name]).toBeCloseTo(own.reduce((sum, turn) => sum + turn[name], 0))
     }
     expect(dataOf(all, 'sample').filter((sample) => sample.lane === lane)).not.toEqual([])
   }
-  const [naive, batch] = done.lanes
+  const [naive, batch] = done.lanes as [LaneResult, LaneResult]
   expect(naive).toMatchObject({ strategy: 'naive', errors: 0 })
   expect(naive.connectionsOpened).toBe(naive.requests)
   expect(naive.roundTrips).toBe(5 * naive.requests)
   expect(batch).toMatchObject({ strategy: 'batch', errors: 0, connectionsOpened: 0 })
   expect(batch.roundTrips).toBeLessThanOrEqual(batch.requests)
   expect(done.sentence).toMatch(/naive|batch/)
+  expect(done.steps).toEqual([])
 
   expect(await client.keys('*')).toEqual([])
   const [state] = await eventsUntil(events(), 'state')
@@ -72,6 +74,29 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
   const next = eventsUntil(events(), 'turn', 'failed')
   await send('POST', '/race', input)
   expect((await next).map(({ name }) => name)).not.toContain('preparing')
+})
+
+test('all four strategies take turns, and each step gets a sentence', async () => {
+  const redis = await redisForThisTest()
+  const { send, events } = await demoOn(redis, { rounds: 2 })
+  const seen = eventsUntil(events(), 'done', 'failed')
+  const lanes = [...raceLimits.strategies]
+  expect((await send('POST', '/race', { ...input, lanes })).status).toBe(202)
+  const all = await seen
+  const order = dataOf(all, 'turn').map(({ lane }) => lane)
+  expect(order).toEqual([0, 1, 2, 3, 3, 2, 1, 0])
+  const [done] = dataOf(all, 'done') as [Done]
+  expect(done.lanes.map(({ strategy }) => strategy)).toEqual(lanes)
+  expect(done.lanes.map(({ requests }) => requests > 0)).toEqual([true, true, true, true])
+  // naive opens a connection per view; the trips get fewer with each step.
+  const trips = done.lanes.map(({ roundTrips, requests }) => roundTrips / requests)
+  expect(trips.slice(0, 3)).toEqual([5, 5, 1])
+  expect(trips[3]).toBeLessThanOrEqual(1)
+  expect(done.steps).toHaveLength(3)
+  expect(done.steps[0]).toMatch(/naive/)
+  expect(done.steps[0]).toMatch(/sequential/)
+  expect(done.steps[2]).toMatch(/batch/)
+  expect(done.command).toContain('--variants naive,sequential,pipeline,batch --connections 8 ')
 })
 
 test('only one race runs at a time; a late listener gets all its events', async () => {
