@@ -9,7 +9,7 @@ const descriptions = {
   naive: 'A new connection per request. One command at a time.',
   sequential: 'A shared connection. One command at a time.',
   pipeline: 'A shared connection. All commands in one round trip.',
-  batch: 'A shared connection. Requests that arrive together share a round trip.',
+  batch: 'A shared connection. Requests share a round trip.',
 }
 
 /** One-line description of a strategy. @param {string} strategy */

@@ -95,7 +95,8 @@ async function photographs(folder: string): Promise<void> {
   await each((demo) => demo.sentence.waitFor())
   await photograph('4-race-done')
   await demos[0]?.demo.raceAll.click()
-  await each((demo) => demo.race.getByText(/^sequential answered|and sequential were/).waitFor())
+  await each((demo) => demo.race.locator('.rate').nth(3).waitFor())
+  await each((demo) => demo.sentence.waitFor())
   await photograph('5-all-four-done')
 
   const redis = stack.redis.pid ?? 0
