@@ -97,7 +97,8 @@ async function readFacts(store: SessionStore, topology: Topology): Promise<Serve
 
 /** Number and title of each patch in a build such as `patched`, or `patched@0005` (up to that patch). */
 export async function patchesOf(build: string): Promise<string[] | null> {
-  const [name, last = '9999'] = build.split('@')
+  const [name = '', last = '9999'] = build.split('@')
+  if (!/^\w+$/.test(name)) return null // no path
   const series = await readFile(new URL(`${name}.series`, SERIES), 'utf8').catch(() => null)
   if (series === null) return null
   const files = series.match(/^\d{4}-.+(?=\.patch$)/gm) ?? []

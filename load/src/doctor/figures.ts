@@ -141,7 +141,7 @@ const MIN_TRIP_MICROS = 2
  * The lowest and highest rates of ioredis and node-redis with one caller, in % of redis-benchmark -c 1
  * (docs/redis-experiments.md).
  */
-export const NODE_RATES = { kept: [51, 96], opened: [6, 12] } as const
+export const NODE_RATES = { kept: [72, 80], opened: [12, 16] } as const
 
 /**
  * The CPU cost of another command in a pipeline without its execution, in round trips (measured: 0.025;

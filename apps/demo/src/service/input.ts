@@ -19,7 +19,7 @@ export function checkLanes(
   { strategies, distancesMs }: RaceLimits,
 ): void {
   if (!lanes.every((lane) => strategies.includes(lane))) {
-    throw new Refusal(400, `lanes must be from ${strategies.join(', ')}.`)
+    throw new Refusal(400, `lanes must be two to four of ${strategies.join(', ')}.`)
   }
   if (!distancesMs.includes(distanceMs)) {
     throw new Refusal(400, `distanceMs must be one of ${distancesMs.join(', ')}.`)
