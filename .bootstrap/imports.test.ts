@@ -51,6 +51,8 @@ const layers: readonly Layer[] = [
     'store entry',
   ],
   ['compared strategies', 'load/src/compared-strategies.ts', 'stack', 'store entry', 'store core'],
+  // Pools that use the connections of the store.
+  ['compared strategies', 'load/src/experiments/pools/exclusive.ts', 'store core', 'store entry'],
   ['load', 'load/src/', 'stack', 'store entry', 'compared strategies', 'pattern'],
   // Other Redis clients, which use the application and parts of the store.
   [
@@ -63,7 +65,17 @@ const layers: readonly Layer[] = [
     'store core',
     'api',
   ],
-  ['load tests', 'load/', 'load', 'contenders', 'stack', 'fixtures', 'store entry'],
+  ['clients', 'load/clients/', 'load', 'compared strategies', 'store entry'],
+  [
+    'load tests',
+    'load/',
+    'load',
+    'contenders',
+    'compared strategies',
+    'stack',
+    'fixtures',
+    'store entry',
+  ],
   ['container tests', 'docker/', 'stack', 'fixtures', 'api tests'],
   ['pattern tests', 'examples/pattern/test/', 'pattern', 'store tests', 'fixtures'],
   ['pattern', 'examples/pattern/'],

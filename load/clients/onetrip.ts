@@ -1,6 +1,7 @@
 import { createSessionStore, type SessionStoreOptions } from '@onetrip/session-store'
 import { comparedStrategies } from '../src/compared-strategies.ts'
-import { type Plan, run } from './support/run.ts'
+import type { Plan } from '../src/experiments/clients/plan.ts'
+import { run } from './support/run.ts'
 
 const DEADLINE_MS = 10_000
 

@@ -16,7 +16,8 @@ describe('npm run load', () => {
     const variants = ['naive', 'pipeline', 'noop', 'glide']
     const env = { REDIS_POOL_SIZE: '2', REDIS_IO_THREADS: '2' }
     const { text, result } = await runExperiment('http', [...short, `--variants=${variants}`], env)
-    expect(text).toMatch(/^naive .* 1\.00 .* 5\.00 /m)
+    // A request at the end of the measurement may be counted in part.
+    expect(text).toMatch(/^naive .* (0\.99|1\.0\d) .* (4\.9\d|5\.0\d) /m)
     expect(text).toMatch(/^pipeline .* 0\.00 .* 1\.00 /m)
     expect(text).toMatch(/@valkey\/valkey-glide [\d.]+ \(glide\)/)
     expect(result).toMatchObject({

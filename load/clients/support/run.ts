@@ -1,24 +1,6 @@
 import { createInterface } from 'node:readline'
 import { callFor, percentilesOf } from '../../src/drivers/redis/callers.ts'
-
-/** The first line of standard input. */
-export interface Plan {
-  url: string
-  /** A session for each caller. */
-  sessions: Session[]
-  /** Each caller starts at another place of this list. */
-  items: string[]
-  warmUp: number
-  seconds: number
-  /** The secret with which the tokens are signed. */
-  secret: string
-}
-
-interface Session {
-  id: string
-  token: string
-  user: string
-}
+import type { Plan, Session } from '../../src/experiments/clients/plan.ts'
 
 /** Records a page view. Resolves with the user of the session. */
 type View = (session: Session, item: string) => Promise<unknown>

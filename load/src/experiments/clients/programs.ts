@@ -5,12 +5,12 @@ import { promisify } from 'node:util'
 import { repository } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf, launch } from '@onetrip/stack/program.ts'
-import type { Plan } from '../../../clients/support/run.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { programsFolder } from '../../drivers/redis/generator/program.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween, readCpu } from '../../drivers/redis/threads.ts'
 import { removeGlideSockets } from '../../variants.ts'
+import type { Plan } from './plan.ts'
 
 const folder = join(repository, 'load/clients')
 export const goFolder = join(folder, 'go')

@@ -1,4 +1,3 @@
-import { createClient } from 'redis'
 import { connectOnce } from '../../drivers/redis/connect.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
@@ -31,6 +30,7 @@ const open: Readonly<Record<string, (port: number) => Promise<Client>>> = {
     }
   },
   async 'node-redis'(port) {
+    const { createClient } = await import('redis') // not in the image of load/Dockerfile
     const redis = createClient({ socket: { host: '127.0.0.1', port, reconnectStrategy: false } })
     redis.on('error', () => {}) // connect() and sendCommand() reject with it
     await redis.connect()
