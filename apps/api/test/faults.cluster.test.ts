@@ -71,7 +71,6 @@ test('a primary is killed under load: the failover loses no view that WAIT has c
   const { lost, extra } = await auditCluster(servers.nodes, all)
   // Some responses may still have been on their way to the clients when the primary was killed.
   const unconfirmed = all.slice(waiting.confirmed(), killedAt + CONCURRENCY)
-  expect(lost).toBeGreaterThan(0)
   expect(lost).toBeLessThanOrEqual(unconfirmed.filter(isAtRisk).length)
   expect(extra).toBe(0)
   await annotate(
