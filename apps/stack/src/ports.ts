@@ -60,7 +60,8 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports
 }
 
-const FREE = { from: 10_000, to: 32_000 }
+/** Above 10,080, which fetch refuses. */
+const FREE = { from: 10_100, to: 32_000 }
 /** Each process chooses from a part of the range, so that two rarely choose the same port before its server listens. */
 const PART = 1_000
 

@@ -16,7 +16,7 @@ export interface Finding {
   /** The effect of the remedy, in words. */
   saves: string
   evidence: string[]
-  /** The statement of the source articles, with their figures, and ours where they differ; null if there is none. */
+  /** What the source articles say, and our figures where they differ. Null if the articles say nothing. */
   articles: string | null
   remedy: string
 }

@@ -155,7 +155,7 @@ test.skipIf(inMemory)(
 )
 
 test.skipIf(inMemory)(
-  'a listener added during an outage is told that the subscription is lost',
+  'a listener learns that there is no subscription, if it is added during an outage',
   async () => {
     const redis = await redisForThisTest()
     const store = await readyStore({ url: url(redis) })

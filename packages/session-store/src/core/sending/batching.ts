@@ -5,8 +5,8 @@ import { merge } from './merge.ts'
 import type { Sender } from './sender.ts'
 
 /**
- * At most a quarter of the operations in flight, so that Redis works while this process sends the next batch. Between
- * 16 and 64 operations, 16 to 1,024 callers took the least CPU (2026-11-23).
+ * A batch has a quarter of the operations in flight, so that Redis works while this process sends the next one, but at
+ * least 16 and at most 64. With 16 to 1,024 callers, these limits took the least CPU time (2026-11-23).
  */
 const [MIN_OPERATIONS, MAX_OPERATIONS, MAX_SHARE] = [16, 64, 1 / 4]
 
