@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import { roundTripChannel, type SessionStore } from '../src/core/index.ts'
 import { bridgeStores } from '../src/migration/index.ts'
-import { gone, idOf, messagesOf, newStore, outcomeOf, readyStore } from './fixture.ts'
+import { gone, idOf, messagesOf, newStore, outcomeOf, readyStore, tokens } from './fixture.ts'
 
 const server = redisOfThisFile()
 beforeEach(() => server.redis.flushall())
@@ -46,10 +46,10 @@ const ends: [string, End][] = [
 
 describe.each(ends)('after %s', (_, end) => {
   test('the same process rejects the session at once, another one soon', async () => {
-    const [store, elsewhere] = [
-      await caching({ maxSessionsPerUser: 2 }),
-      await caching({ maxSessionsPerUser: 2 }),
-    ]
+    let ms = Date.now()
+    const clock = () => ms++ // logins of the same millisecond have no order
+    const options = { maxSessionsPerUser: 2, tokens: { ...tokens, clock } }
+    const [store, elsewhere] = [await caching(options), await caching(options)]
     const { token: other } = await store.login('ada')
     const { token: own } = await store.login('ada')
     for (const one of [store, elsewhere]) await one.checkToken(other)

@@ -1,4 +1,5 @@
 import type { ClusterNode } from '../cluster.ts'
+import { until } from '../until.ts'
 import { viewOf } from './view.ts'
 
 export interface SlotMove {
@@ -22,6 +23,8 @@ export async function moveSlot(
   const from = nodes[ids.indexOf(range?.[2]?.[2] ?? '')] as ClusterNode
   if (from === to) return
   const idOf = (node: ClusterNode) => ids[nodes.indexOf(node)] ?? ''
+  // Otherwise the new owner may choose an epoch that is no higher than the old owner's, which then claims the slot back.
+  await until(() => agreeOnEpochs(nodes), { everyMs: 5 })
   await to.admin.cluster('SETSLOT', slot, 'IMPORTING', idOf(from))
   await from.admin.cluster('SETSLOT', slot, 'MIGRATING', idOf(to))
   for (;;) {
@@ -35,8 +38,19 @@ export async function moveSlot(
   }
 }
 
+/** Whether the primaries know each other's present epochs. */
+async function agreeOnEpochs(nodes: readonly ClusterNode[]): Promise<boolean> {
+  const primaries = (await viewsOf(nodes)).filter(({ self }) => self.primary === null)
+  return primaries.every((view) =>
+    primaries.every(({ self }) => view.nodes.get(self.id)?.epoch === self.epoch),
+  )
+}
+
 /** The nodes that are primaries. */
 export async function primariesOf(nodes: readonly ClusterNode[]): Promise<ClusterNode[]> {
-  const views = await Promise.all(nodes.map(({ admin }) => viewOf(admin)))
+  const views = await viewsOf(nodes)
   return nodes.filter((_, index) => views[index]?.self.primary === null)
 }
+
+const viewsOf = (nodes: readonly ClusterNode[]) =>
+  Promise.all(nodes.map(({ admin }) => viewOf(admin)))
