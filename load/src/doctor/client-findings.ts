@@ -114,7 +114,10 @@ const singleTrips: Check = ({ figures, costs, clients }) => {
       `${perSecond(commands, figures)} commands arrived in ${perSecond(trips, figures)} reads.`,
       ...names(clients, ({ active, connections, commands: sent, lastCommands }) => [
         sent ?? active * connections,
-        `${sent === null ? `active in ${percent(active)} of its samples` : counted(sent, 'command')}, such as ${lastCommands.slice(0, 3).join(', ')}`,
+        withCommands(
+          sent === null ? `active in ${percent(active)} of its samples` : counted(sent, 'command'),
+          lastCommands,
+        ),
       ]),
     ],
     articles:
@@ -201,7 +204,7 @@ const slowReaders: Check = ({ clients, info }) => {
     evidence: [
       ...names(slow, ({ outputBytes, lastCommands }) => [
         outputBytes,
-        `${megabytes(outputBytes)} of unread replies, last commands ${lastCommands.slice(0, 3).join(', ')}`,
+        withCommands(`${megabytes(outputBytes)} of unread replies`, lastCommands),
       ]),
       ...(closed > 0
         ? [`Redis has closed ${counted(closed, 'client')} for this reason since its start.`]
@@ -221,3 +224,9 @@ export const clientChecks: readonly Check[] = [
   transactions,
   slowReaders,
 ]
+
+/** CLIENT LIST names no command of a connection that has sent none. */
+const withCommands = (text: string, commands: readonly string[]) =>
+  [text, ...(commands.length > 0 ? [`last commands ${commands.slice(0, 3).join(', ')}`] : [])].join(
+    ', ',
+  )

@@ -55,7 +55,9 @@ export class Probe {
     } catch (error) {
       if (!isReply(error)) throw unusable(this.#url, error)
       const { message } = error
-      throw new Problem(`The user may not run INFO: ${message}. --help lists the permissions.`)
+      throw new Problem(
+        `The user lacks permission for INFO: ${message}. --help lists the permissions.`,
+      )
     }
   }
 

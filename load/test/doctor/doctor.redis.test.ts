@@ -57,7 +57,7 @@ test('finds a client that waits for each reply', async () => {
   const { socket } = await redisForThisTest()
   const doctor = await doctorOn(socket)
   oneByOne(socket, 'shop')
-  const found = await find(doctor, 'one-command-per-trip', /^shop .*such as get/m)
+  const found = await find(doctor, 'one-command-per-trip', /^shop .*last commands get/m)
   expect(found.saving).toBeGreaterThan(0.1)
   expect(found.title).toMatch(/^Clients send (1.0\d|0.99) commands per round trip/)
   const ids = async () => findingsOf(await look(doctor)).map(({ id }) => id)
