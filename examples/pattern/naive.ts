@@ -60,7 +60,7 @@ const sessions = (send: Send) => ({
   /** Records a page view. Undefined if the session has ended: then nothing is counted. */
   async view(token: string, item: string) {
     const id = idOf(token)
-    const name = String(item) // ioredis must get no objects
+    const name = String(item) // an array from a query string would become several arguments
     const [, , , views, user] = await send([
       ['ZADD', RECENT, 'XX', now(), id], // XX: cannot bring back a session that has ended
       ['ZADD', viewed(id), now(), name],
@@ -70,9 +70,9 @@ const sessions = (send: Send) => ({
     ])
     if (typeof user === 'string') return { user, views: -Number(views) }
     await send([
-      ['DEL', viewed(id)],
+      ['DEL', viewed(id)], // undoes the view: the session has ended
       ['ZINCRBY', POPULAR, 1, name],
-      ['ZREMRANGEBYSCORE', POPULAR, 0, '+inf'],
+      ['ZREMRANGEBYSCORE', POPULAR, 0, '+inf'], // items without views
     ])
     return undefined
   },

@@ -36,8 +36,8 @@ export const descriptions: Readonly<Record<Variant, string>> = {
     'a long-lived connection, one pipeline per request, encoded by the store as one string',
   batch:
     'a long-lived connection, one pipeline for up to 64 concurrent requests, with merged commands',
-  noop: 'no Redis: an upper limit, the API without Redis work',
-  bare: 'no Redis: an upper limit, a Fastify route with the same schemas and constant answers',
+  noop: 'no Redis: an upper bound, the API without Redis work',
+  bare: 'no Redis: an upper bound, a Fastify route with the same schemas and constant answers',
   'node-redis': 'node-redis: a pipeline per request, as in its documentation',
   'node-redis-batch': 'node-redis with the batching of batch',
   glide: 'valkey-glide: a pipeline per request, as in its documentation',

@@ -58,7 +58,7 @@ export async function markedDocuments(): Promise<string[]> {
 }
 
 /** The names of the results that the marks of a text need. */
-export function marksIn(text: string): string[] {
+function marksIn(text: string): string[] {
   return [...new Set([...text.matchAll(marks)].map(([, name = '']) => name))]
 }
 

@@ -79,8 +79,12 @@ Examples:
       .option('--clients <n>', 'views: number of clients', wholeNumber(1, 100), 8)
       .option('--partitions <n>', 'views, memory: partitions', wholeNumber(1, 16_384), 64)
       .option('--small <n>', 'memory: sessions of small data sets', wholeNumber(1_000, 1e6), 1e5)
-      .addOption(numbersOption('--large <list>', 'memory: of large data sets', [1, 1e8], large))
-      .addOption(numbersOption('--sessions <list>', 'slot-move: of a partition', [1, 2e7], moved))
+      .addOption(
+        numbersOption('--large <list>', 'memory: sessions of large data sets', [1, 1e8], large),
+      )
+      .addOption(
+        numbersOption('--sessions <list>', 'slot-move: sessions of a partition', [1, 2e7], moved),
+      )
       .option('--query-buffer <size>', "slot-move: the target's client-query-buffer-limit", '1gb')
   },
 

@@ -69,7 +69,7 @@ Examples:
       .addOption(
         new Option(
           '--links <list>',
-          'ways to Redis, as for store, such as loopback,1ms@1Gb/s (default: loopback)',
+          'links to Redis, as for store, such as loopback,1ms@1Gb/s (default: loopback)',
         )
           .argParser(links)
           .conflicts(['url', 'transport']),

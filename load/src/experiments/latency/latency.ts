@@ -65,7 +65,7 @@ export const latency: Experiment<LatencyOptions, Bench> = {
   summary: 'latency of the variants at fixed rates, or the highest rate within a limit',
   about: `
 An open loop: requests are due at a fixed rate, independent of the speed of the API, like the visitors of a site.
-Latency is measured from when a request is due, so a stall counts for every request that is due during it. At full
+Latency counts from the scheduled time, so a stall counts for every request scheduled during it. At full
 speed (npm run load -- http), a stall also stops the requests and hardly shows.
 
 First, each variant runs at full speed. The rates are shares of the capacity of the slowest variant, and the same

@@ -49,7 +49,7 @@ function rateText({ all: [first] }: Rows): string {
 function sectionAt(rows: Rows): Section {
   return sectionOf(rows, {
     title: `At ${rateText(rows)}`,
-    caption: `Latency at ${rateText(rows)} in ms, from when a request was due, over all rounds (range of the rounds). Requests that failed or were not sent count as the slowest`,
+    caption: `Latency at ${rateText(rows)} in ms, from the scheduled time, over all rounds (range of the rounds). Requests that failed or were not sent count as the slowest`,
     columns: [
       ...(['p50', 'p90', 'p99', 'p999', 'p9999'] as const).map(percentileColumn),
       { head: 'longest ms', cell: (row) => figure(row.value('max') ?? Number.NaN) },

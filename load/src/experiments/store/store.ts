@@ -83,7 +83,10 @@ Examples:
       .addOption(operation.choices(operations).default('update-token'))
       .addOption(namesOption('--strategies <list>', [...strategyNames, ...comparedNames]))
       .addOption(
-        new Option('--links <list>', `any of ${linkNames.join(', ')}, or such as 5ms@100Mb/s`)
+        new Option(
+          '--links <list>',
+          `any of ${linkNames.join(', ')}, or others such as 5ms@100Mb/s`,
+        )
           .argParser(links)
           .default(links(all), all),
       )

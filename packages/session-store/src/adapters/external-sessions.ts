@@ -123,8 +123,8 @@ export interface ExternalSessions {
   endOthers(user: string, id: string): Promise<number>
 
   /**
-   * All external sessions that are not idle, without fields that are not JSON in Redis. Walks all logins of the
-   * store. For administrators.
+   * All external sessions that are not idle, without fields that are not JSON in Redis. Slow: reads every login. For
+   * administrators.
    */
   walk(): AsyncGenerator<ExternalSession>
 }

@@ -23,9 +23,10 @@ export interface OldStore {
 export interface AdapterOptions {
   /**
    * Moves sessions from this store when they are first read: writes them to the new store, then destroys them in the
-   * old one. Until then the old store decides, also on copies by `importConnectRedis`: a copy ends if the old store
-   * does not have the session. Destroying a session destroys it in both, and blocks its id for `idleSeconds`. A session
-   * that the store cannot take (one beyond `dataLimits`) stays in the old store, and its user gets a new session.
+   * old one. Until then the old store is authoritative, also for copies by `importConnectRedis`: a copy ends if the
+   * old store does not have the session. Destroying a session destroys it in both, and blocks its id for
+   * `idleSeconds`. A session that the store cannot take (one beyond `dataLimits`) stays in the old store, and its
+   * user gets a new session.
    */
   migrateFrom?: OldStore
   /**

@@ -35,6 +35,6 @@ export function checkKeys(keys: Keys): void {
   const ofItem = [keys.popular(name), keys.once(name, name)]
   if (inOneSlot([...ofSession, keys.ended(name)]) && inOneSlot(ofItem)) return
   throw new TypeError(
-    'in a cluster, all keys of a session must be in one slot, and all keys of an item: set keys: partitionedKeys()',
+    'in a cluster, the keys of a session must share a slot, and likewise those of an item; set keys: partitionedKeys()',
   )
 }

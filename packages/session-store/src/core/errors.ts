@@ -27,7 +27,7 @@ const sent = (meaning: string): ErrorKind => ({ ...refused(503, meaning), mayHav
  */
 export const storeErrors = {
   ONETRIP_INVALID_INPUT: refused(400, 'invalid value'),
-  /** The plugins reject a request with this code, and with the two below. */
+  /** The plugins throw this code and the two below. */
   ONETRIP_SEVERAL_COOKIES: refused(400, 'more than one session cookie; the response removes them'),
   ONETRIP_LOGIN_REQUIRED: refused(401, 'login required: send a session token'),
   ONETRIP_CROSS_SITE: refused(403, 'cross-site request rejected (CSRF protection)'),

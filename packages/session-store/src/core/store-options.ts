@@ -44,9 +44,9 @@ export interface SessionStoreOptions extends StrategyOptions {
   maxSessionsPerUser?: number
   /**
    * Maximum number of sessions that this process remembers, so that `checkToken` (without data), `touch` and the
-   * functions that list or end a user's sessions check them without a round trip. Messages of Redis drop those that have
-   * ended (`onSessionEnded`), usually within a millisecond; if the messages are lost, after at most a second plus
-   * `deadlineMs`. Not with a cluster, and not with `bridgeStores`. Default 0: every check asks Redis.
+   * functions that list or end a user's sessions check them without a round trip. Messages of Redis drop those that
+   * have ended (`onSessionEnded`), usually within a millisecond; if the messages are lost, after at most a second
+   * plus `deadlineMs`. Not with a cluster, and not with `bridgeStores`. Default 0: every check asks Redis.
    */
   cachedChecks?: number
   /** Limits of the data of one session. */
@@ -64,15 +64,15 @@ export interface LoginOptions {
   remember?: boolean | undefined
   /**
    * The token of a guest session (`loginGuest`) or of another session of this user, as when a user confirms the
-   * password. The new session takes over its data and views, and it ends. Ignored if the token is invalid or expired, or
-   * if the session has ended, is idle or belongs to another user.
+   * password. The new session takes over its data and views; the old one ends. Ignored if the token is invalid or
+   * expired, or if the session has ended, is idle or belongs to another user.
    */
   from?: string | undefined
   /**
    * What the user needs to recognize this session in the list (`userSessions`), such as the browser. At most 200 bytes
    * (UTF-8), no control characters. It is personal data, and is stored with the session: `exportUser` returns it, and
-   * the end of the session removes it. Give labels only when all processes know them: older ones read a label as session
-   * data that is not JSON. Default: none.
+   * the end of the session removes it. Give labels only when all processes know them: older ones read a label as
+   * session data that is not JSON. Default: none.
    */
   label?: string | undefined
 }
@@ -84,8 +84,8 @@ export interface ViewOptions extends DataOption {
    * script, and a Redis key of about 150 bytes for ten minutes.
    *
    * If the session has ended before a retry, it fails with `ONETRIP_UNKNOWN_SESSION`, and `mayHaveWritten` says
-   * whether an earlier call may have counted the view. On one Redis only a call before the end of the session can
-   * have; on a cluster also a later one whose reply was lost.
+   * whether an earlier call may have counted the view. On one Redis, only a call before the session ended can have
+   * counted it; on a cluster, also a later one whose reply was lost.
    */
   idempotencyKey?: string | undefined
 }

@@ -22,7 +22,7 @@ export interface ExpressSession extends RequestSession {
   /**
    * Starts a session for an authenticated user and sets the cookie to its new token. If the request has a
    * session of a guest or of the same user, by cookie or bearer token, the new session takes over its views and data,
-   * and it ends. Ends the session of the request's cookie also if it is another user's.
+   * and the old one ends. Also ends the session of the request's cookie if it is another user's.
    *
    * @throws StoreError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
    *   errors of the store's `login`.

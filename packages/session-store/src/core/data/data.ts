@@ -142,7 +142,7 @@ function decodeData(stored: StoredData, mayHaveWritten: boolean): UntypedData {
   const listed = names.map(quotedName).join(', ')
   throw new StoreError(
     'ONETRIP_UNREADABLE_DATA',
-    `not JSON in Redis: data field ${listed}; remove or replace it with patch`,
+    `not JSON in Redis: data field ${listed}; use patch to remove or replace it`,
     { mayHaveWritten, retrySafe: false },
   )
 }

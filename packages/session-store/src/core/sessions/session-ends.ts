@@ -27,7 +27,7 @@ export async function requirePublish({ runner, keys }: ReadContext): Promise<voi
   await runner.run(nothing).catch((cause: StoreError) => {
     if (cause.code !== 'ONETRIP_REFUSED') return // a node of a cluster may be down
     const [channels] = keys.login('').split('{') // without a number of a partition
-    const message = `the user of Redis may not publish the end of sessions: give it +publish and &${channels}*`
+    const message = `the user of Redis lacks permission to publish session ends: give it +publish and &${channels}*`
     throw new StoreError(cause.code, message, { mayHaveWritten: false, cause })
   })
 }
@@ -43,8 +43,8 @@ export interface SessionEnds {
   /** As `onSessionEnded`. */
   listen(listener: SessionEndListener): Promise<() => void>
   /**
-   * Whether all ends were reported up to a second plus `deadlineMs` ago. Later ones may be missing if the connection is
-   * dead or the process was stopped.
+   * Whether all ends were reported up to a second plus `deadlineMs` ago. Later ones may be missing if the connection
+   * is dead or the process was stopped.
    */
   isCurrent(): boolean
 }

@@ -125,8 +125,8 @@ export function userRecords(context: StoreContext) {
   return {
     /**
      * Returns everything that the store holds about a user: sessions with views and data, including those that
-     * were started with the operation `updateToken`. Walks all sessions of all users, about 1,000 per round trip. May miss a
-     * session that starts meanwhile.
+     * were started with the operation `updateToken`. Slow: reads all sessions of all users, about 1,000 per round
+     * trip. May miss a session that starts meanwhile.
      */
     exportUser: async (user: string, options: WalkOptions = {}): Promise<UserExport> => {
       checkName('user', user)
@@ -141,7 +141,7 @@ export function userRecords(context: StoreContext) {
 
     /**
      * Ends all sessions of a user and removes everything that the store holds about them: first the sessions
-     * that were started with `login`, then, by a walk as in `exportUser`, all others. Make sure first that the
+     * that were started with `login`, then all others, found as in `exportUser`. Make sure first that the
      * user cannot log in; after a failure, call it again. Returns the number of sessions ended.
      */
     eraseUser: async (user: string, options: WalkOptions = {}): Promise<number> => {

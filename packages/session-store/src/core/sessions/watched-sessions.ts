@@ -83,14 +83,14 @@ export function sessionEndFunctions(context: StoreContext) {
 
   return {
     /**
-     * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit of
-     * a user, a login that takes over a guest session, or the janitor. Not at the end of a token's lifetime, which
-     * `tokenExpiresAt` says.
+     * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit
+     * of a user, a login that takes over a guest session, or the janitor. Not when a token expires (see
+     * `tokenExpiresAt`).
      *
-     * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the process
-     * holds are checked, 100 in one round trip.
+     * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the
+     * process holds are checked, 100 in one round trip.
      *
-     * @returns A function that removes the listener, when Redis has confirmed the subscription.
+     * @returns A function that removes the listener. Resolves when Redis has confirmed the subscription.
      * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
      *   of Redis lacks a permission.
      */

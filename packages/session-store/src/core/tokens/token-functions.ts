@@ -24,8 +24,8 @@ export function tokenFunctions({ tokens, now }: StoreContext) {
     },
 
     /**
-     * Requires that the session was started (`login`, not a renewal) at most so many seconds ago, before something
-     * dangerous: otherwise ask for the password and call `login(user, { from: token })`. A new guest session passes, so
+     * Requires that the session was started (`login`, not a renewal) within the last `seconds`, before a sensitive
+     * action: otherwise ask for the password and call `login(user, { from: token })`. A new guest session passes, so
      * check the user as well.
      *
      * @throws StoreError `ONETRIP_STALE_LOGIN`.
