@@ -7,11 +7,11 @@ import type { Sample } from '../../src/experiment/result.ts'
 import {
   chartPath,
   markedDocuments,
-  marksIn,
   published,
   publishedOverview,
   withFigures,
 } from '../../src/reporting/document.ts'
+import { readResults } from '../../src/reporting/files.ts'
 import { patternChart } from '../../src/reporting/pattern-chart.ts'
 import { runLoad } from '../support/run.ts'
 
@@ -26,10 +26,14 @@ test.each(documents)('$name has the figures of load/results', async ({ text }) =
   expect(text).toBe(await withFigures(text))
 })
 
-test.each(documents)('$name has the commands for all of its results, or for none', ({ text }) => {
-  const renewed = [...text.matchAll(/^npm run load -- .* --json load\/results\/(\S+)/gm)]
-  if (renewed.length === 0) return
-  expect(renewed.map(([, file]) => file).toSorted()).toEqual(marksIn(text).toSorted())
+test('every published result is of the same commit, without changes, on one day and with one build', async () => {
+  const results = await readResults(published)
+  const only = (values: unknown[]) => expect([...new Set(values)]).toHaveLength(1)
+  expect(results.filter(({ result }) => result.git?.dirty !== false)).toEqual([])
+  only(results.map(({ result }) => result.git?.commit))
+  only(results.flatMap(({ result }) => String(result.software.Redis).match(/\bpatched-\w+/g) ?? []))
+  const times = results.map(({ result }) => Date.parse(result.date))
+  expect(Math.max(...times) - Math.min(...times)).toBeLessThan(86_400_000)
 })
 
 test('load/results/README.md has all results, in at most 300 lines', async () => {
