@@ -33,7 +33,7 @@ test('the error names a field that is not JSON, and everything else works', asyn
   for (const read of [store.data(token), store.checkToken(token, { data: true })]) {
     const error = await read.catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ ...unreadable, mayHaveWritten: false })
-    expect(String(error)).toContain('data field "cart", "a\\nb"; remove')
+    expect(String(error)).toContain('data field "cart", "a\\nb"; use patch')
     expect(inspect(error)).not.toContain('secret')
   }
   expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
