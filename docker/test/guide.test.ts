@@ -34,3 +34,15 @@ test('docker-compose.yml and Dockerfiles use only features of Compose 1.29 and t
     expect(read(`${path}/Dockerfile`)).not.toMatch(/^RUN --mount|^COPY .*--chmod/m)
   }
 })
+
+test('.dockerignore leaves every file that a Dockerfile copies', () => {
+  const left = matches(read('.dockerignore'), /^!(.+)$/gm)
+  for (const path of ['apps/server-build', 'apps/api', 'apps/demo', 'load']) {
+    const copies = matches(read(`${path}/Dockerfile`), /^COPY (?!--from)(.+) \S+$/gm)
+    const sources = copies.flatMap((files) => files.split(' '))
+    expect(sources.length).toBeGreaterThan(3)
+    expect(
+      sources.filter((source) => !left.some((name) => `${source}/`.startsWith(`${name}/`))),
+    ).toEqual([])
+  }
+})
