@@ -82,7 +82,7 @@ const sessions = (send: Send) => ({
     const id = idOf(token)
     const name = String(item) // an array from a query string would become several arguments
     const [, , , views, user] = await send([
-      ['ZADD', RECENT, 'XX', now(), id], // XX: cannot bring back a session that has ended
+      ['ZADD', RECENT, 'XX', now(), id], // XX: does not add a session that has ended
       ['ZADD', viewed(id), now(), name],
       ['ZREMRANGEBYRANK', viewed(id), 0, -26], // keeps the newest 25
       ['ZINCRBY', POPULAR, -1, name],

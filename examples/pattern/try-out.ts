@@ -17,7 +17,7 @@ export async function tryOut(open: (url: string) => Promise<Sessions>): Promise<
     await show(await open(url))
   } catch (error) {
     console.error(
-      `${error}. Is Redis running? REDIS_URL sets its address (default redis://127.0.0.1:6379).`,
+      `${String(error).replace(/\.$/, '')}. Is Redis running? REDIS_URL sets its address (default redis://127.0.0.1:6379).`,
     )
     process.exit(1)
   }

@@ -34,8 +34,8 @@ Install a C and a C++ compiler, make and git; on Debian and Ubuntu:
 
 Or use another Redis, without our patches:
 
-    REDIS_URL=redis://127.0.0.1:6379 npm start            uses a running Redis
-    REDIS_SERVER=$(command -v redis-server) npm start     starts an installed Redis`,
+    REDIS_SERVER=$(command -v redis-server) npm start     starts an installed Redis (works for npm run load, too)
+    REDIS_URL=redis://127.0.0.1:6379 npm start            uses a running Redis`,
   )
 }
 

@@ -35,7 +35,7 @@ await app.register(fastifySession, {
 // Step 2: request.onetrip and app.sessions. A request with an old session gets a token, and its data moves.
 await app.register(fastifySessions, {
   store,
-  cookie: { secure: process.env.NODE_ENV === 'production' },
+  cookie: { secure: process.env.NODE_ENV !== 'development' },
   decorators: { session: 'onetrip', store: 'sessions' },
 })
 app.addHook('preHandler', async (request, reply) => {

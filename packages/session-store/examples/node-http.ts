@@ -6,7 +6,7 @@ type Request = IncomingMessage & { onetrip: ExpressSession }
 const sessions = await expressSessions({
   url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] }, // 32 characters or more
-  cookie: { secure: process.env.NODE_ENV === 'production' },
+  cookie: { secure: process.env.NODE_ENV !== 'development' },
 })
 
 async function resultOf({ method, url = '', onetrip }: Request): Promise<object | undefined> {

@@ -6,7 +6,7 @@ const app = Fastify()
 await app.register(fastifySessions, {
   url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] }, // 32 characters or more
-  cookie: { secure: process.env.NODE_ENV === 'production' },
+  cookie: { secure: process.env.NODE_ENV !== 'development' },
 })
 await app.register(websocket)
 
