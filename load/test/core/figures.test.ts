@@ -114,14 +114,21 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
   ],
   [
     'examples/pattern/README.md',
-    '`batch` then takes less than half the CPU time of Redis',
+    '`batch` takes less than half of the CPU time that Redis needs with `pipeline`',
     manyRedis('loopback batch') / manyRedis('loopback pipeline'),
     0.3,
     0.5,
   ],
   [
     'examples/pattern/README.md',
-    'at 1 ms their rates are equal within the noise',
+    'at 1 ms it takes two thirds',
+    manyRedis('1ms@1Gb/s batch') / manyRedis('1ms@1Gb/s pipeline'),
+    0.6,
+    0.75,
+  ],
+  [
+    'examples/pattern/README.md',
+    'the rates are equal within the noise',
     manyRate('1ms@1Gb/s batch') / manyRate('1ms@1Gb/s pipeline'),
     0.9,
     1.1,
@@ -184,7 +191,7 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
   ],
 ])('%s: %s (%d)', async (document, sentence, figure, from, to) => {
   const text = await readFile(join(repository, document), 'utf8')
-  expect(text.replaceAll(/\s+/g, ' ')).toContain(sentence)
+  expect(text.replaceAll(/\s+/g, ' ').includes(sentence), 'has the sentence').toBe(true)
   expect(figure).toBeGreaterThan(from)
   expect(figure).toBeLessThan(to)
 })

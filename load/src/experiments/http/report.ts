@@ -150,7 +150,7 @@ export function claimsOf(rows: Rows): string[] {
   const where = main && conditions.length > 1 ? `With ${main.name}, ` : ''
   return [
     `${where}${ours.subject} answers ${figure(mean)} times as many requests a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
-    `Connections to Redis, round trips, and commands with those of connecting, per request: ${base.subject} ${redisWorkOf(base)}; ${ours.subject} ${redisWorkOf(ours)}.`,
+    `Per request, connections to Redis, round trips after connecting, and all commands: ${base.subject} ${redisWorkOf(base)}; ${ours.subject} ${redisWorkOf(ours)}.`,
   ]
 }
 
