@@ -105,7 +105,7 @@ export const SessionData = Exactly(
   { fields: Type.Object({}, { additionalProperties: true }), version: Version },
   {
     ...ETag,
-    description: 'JSON values by field',
+    description: 'One JSON value per field',
     examples: [{ fields: { cart: ['book'], theme: 'dark' }, version: 3 }],
   },
 )
@@ -115,7 +115,7 @@ export const DataPatch = Type.Object(
   {
     additionalProperties: true,
     description:
-      'JSON values by field. null removes a field. Fields that are not named do not change',
+      'One JSON value per field. null removes a field. Fields that are not named do not change',
     examples: [{ cart: ['book', 'pen'], theme: null }],
   },
 )
