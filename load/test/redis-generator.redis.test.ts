@@ -145,8 +145,9 @@ describe('discarded replies', () => {
     expect(fine.failures).toEqual({})
     expect(fine.commandBytes).toBeGreaterThan(1_000)
     expect(fine.commandBytes).toBeLessThan(1_100)
-    expect(fine.userShare).toBeGreaterThan(0)
-    expect(fine.userShare).toBeLessThan(1)
+    // The kernel counts user time by sampling: a short run may be all user time, or none.
+    expect(fine.userShare).toBeGreaterThanOrEqual(0)
+    expect(fine.userShare).toBeLessThanOrEqual(1)
   })
 })
 
