@@ -7,6 +7,7 @@ import {
   redisLocation,
   urlsWithPassword,
 } from './redis-location.ts'
+import { removedSettings } from './removed-settings.ts'
 import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
@@ -57,28 +58,13 @@ function checkEffects(config: Config, redis: RedisLocation, target?: RedisLocati
   }
 }
 
-const ownLogin =
-  'pass an authenticator to serve() (apps/api/README.md); without one, every user name is accepted'
-const sentinelUrl = 'use REDIS_URL=redis+sentinel://user@host:port,host:port/name'
-
-/** Settings of earlier versions, without which the API would accept any user, or use Redis in another way. */
-const removed = {
-  AUTH: ownLogin,
-  USERS_FILE: ownLogin,
-  REDIS_CLUSTER: 'use REDIS_URL=redis+cluster://user@host:port,host:port',
-  REDIS_SENTINELS: sentinelUrl,
-  REDIS_SENTINEL_NAME: sentinelUrl,
-  REDIS_USERNAME: 'use REDIS_URL=redis://user@host:port',
-  REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
-}
-
 /** Includes the removed settings, because only env-schema knows what `.env` contains. */
 const schema = {
   ...configSchema,
   properties: {
     ...configSchema.properties,
     ...Object.fromEntries(
-      Object.keys(removed).map((name) => [name, Type.String({ maxLength: 0 })]),
+      Object.keys(removedSettings).map((name) => [name, Type.String({ maxLength: 0 })]),
     ),
   },
 }
@@ -108,9 +94,8 @@ interface ValidationError {
 /** Does not quote the value, which may be a secret. */
 function messageOf({ instancePath, keyword, params, message }: ValidationError): string {
   const name = instancePath.slice(1) as keyof Config
-  if (name in removed) {
-    return `${name} is no longer a setting: ${removed[name as keyof typeof removed]}`
-  }
+  const instead = removedSettings[name]
+  if (instead !== undefined) return `${name} is no longer a setting: ${instead}`
   if (params.allowedValues) return `${name} must be one of ${params.allowedValues.join(', ')}`
   if (keyword !== 'pattern') return `${name} ${message}`
   const { description } = configSchema.properties[name] as { description?: string }

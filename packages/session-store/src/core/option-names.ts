@@ -1,3 +1,5 @@
+import { removedOptions } from './removed-options.ts'
+
 /** The names of all options. TypeScript checks that none is missing. */
 export type NamesOf<Options> = Readonly<Record<keyof Options, unknown>>
 
@@ -15,7 +17,8 @@ export function checkOptionNames(
 ): void {
   for (const [name, value] of Object.entries(options ?? {})) {
     if (value === undefined || Object.hasOwn(names, name)) continue
-    const hint = instead[name] ?? `its options are ${Object.keys(names).join(', ')}`
+    const hint =
+      instead[name] ?? removedOptions[name] ?? `its options are ${Object.keys(names).join(', ')}`
     throw new TypeError(`${of} has no option ${name}: ${hint}`)
   }
 }

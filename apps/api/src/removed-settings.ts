@@ -1,0 +1,17 @@
+const ownLogin =
+  'pass an authenticator to serve() (apps/api/README.md); without one, every user name is accepted'
+const sentinelUrl = 'use REDIS_URL=redis+sentinel://user@host:port,host:port/name'
+
+/**
+ * Settings of earlier versions, and what replaces them. The API does not start while one is set. To be removed with
+ * version 0.3.
+ */
+export const removedSettings: Readonly<Record<string, string>> = {
+  AUTH: ownLogin,
+  USERS_FILE: ownLogin,
+  REDIS_CLUSTER: 'use REDIS_URL=redis+cluster://user@host:port,host:port',
+  REDIS_SENTINELS: sentinelUrl,
+  REDIS_SENTINEL_NAME: sentinelUrl,
+  REDIS_USERNAME: 'use REDIS_URL=redis://user@host:port',
+  REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
+}
