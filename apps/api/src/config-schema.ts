@@ -36,7 +36,7 @@ export const configSchema = Type.Object({
     minimum: 1,
     maximum: 16384,
     description:
-      'With a cluster or REDIS_MIGRATE_TO: number of key partitions. Must be the same in every process and never change while data exists',
+      'With a cluster: number of key partitions. Must be the same in every process and never change while data exists',
   }),
   REDIS_SENTINEL_USERNAME: Type.String({
     default: '',
@@ -48,8 +48,7 @@ export const configSchema = Type.Object({
   }),
   REDIS_PASSWORD_FILE: Type.String({
     default: '',
-    description:
-      'File with the Redis password, instead of a password in REDIS_URL (and in REDIS_MIGRATE_TO, if that names a user)',
+    description: 'File with the Redis password, instead of a password in REDIS_URL',
   }),
   REDIS_TLS_CA_FILE: Type.String({
     default: '',
@@ -67,17 +66,6 @@ export const configSchema = Type.Object({
     default: '',
     description:
       'With TLS: expected name in the server certificates, also sent as SNI. Default: the host of each server',
-  }),
-  REDIS_MIGRATE_TO: Type.String({
-    default: '',
-    description:
-      'Target of a migration from REDIS_URL (docs/cluster.md): URL of a Redis Cluster, or of a single Redis that gets partitioned keys',
-  }),
-  REDIS_MIGRATE_HOME: Type.String({
-    default: '',
-    pattern: '^(source|target)?$',
-    description:
-      'With REDIS_MIGRATE_TO: where new sessions are created, source or target. With target, a session on the source moves when it is used',
   }),
   REDIS_POOL_SIZE: Type.Integer({
     default: 1,

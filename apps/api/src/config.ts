@@ -1,12 +1,7 @@
 import { envSchema } from 'env-schema'
 import { Type } from 'typebox'
 import { type Config, configSchema } from './config-schema.ts'
-import {
-  migrationTarget,
-  type RedisLocation,
-  redisLocation,
-  urlsWithPassword,
-} from './redis-location.ts'
+import { type RedisLocation, redisLocation, urlWithPassword } from './redis-location.ts'
 import { removedSettings } from './removed-settings.ts'
 import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
@@ -29,18 +24,18 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'SESSION_SECRETS (or SESSION_SECRETS_FILE): each secret must have at least 32 characters, without white space; separate secrets by commas only; openssl rand -base64 32 makes one',
     )
   }
-  const complete = { ...config, SESSION_SECRETS, ...urlsWithPassword(config) }
-  checkEffects(complete, redisLocation(complete), migrationTarget(complete))
+  const complete = { ...config, SESSION_SECRETS, REDIS_URL: urlWithPassword(config) }
+  checkEffects(complete, redisLocation(complete))
   return complete
 }
 
 /** @throws Error if a setting differs from its default but has no effect, because of another one. */
-function checkEffects(config: Config, redis: RedisLocation, target?: RedisLocation): void {
-  const noSentinel = !redis.sentinel && !target?.sentinel && 'without a URL of sentinels'
+function checkEffects(config: Config, redis: RedisLocation): void {
+  const noSentinel = !redis.sentinel && 'without a URL of sentinels'
   const reasons: { [Name in keyof Config]?: string | false } = {
     REDIS_POOL_SIZE:
       redis.cluster !== undefined && 'on a cluster: it has one connection to each node',
-    REDIS_PARTITIONS: !redis.cluster && !target && 'without a cluster or REDIS_MIGRATE_TO',
+    REDIS_PARTITIONS: !redis.cluster && 'without a cluster',
     REDIS_SENTINEL_USERNAME: noSentinel,
     REDIS_SENTINEL_PASSWORD_FILE: noSentinel,
     MAX_SESSIONS: config.JANITOR_INTERVAL_SECONDS === 0 && 'with JANITOR_INTERVAL_SECONDS=0',

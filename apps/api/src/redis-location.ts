@@ -34,77 +34,44 @@ export function transportOf({ url, cluster, sentinel }: RedisLocation): string {
 const BEFORE_HOST = /^([a-z+]+:\/\/)(?:([^:@/]*)@)?(?=[^@/][^@]*$)/
 
 /**
- * `REDIS_URL` and `REDIS_MIGRATE_TO` with the password of `REDIS_PASSWORD_FILE`, if that is set. The target of a
- * migration gets it only if it names a user without a password.
+ * `REDIS_URL` with the password of `REDIS_PASSWORD_FILE`, if that is set.
  *
  * @throws Error that names the invalid setting.
  */
-export function urlsWithPassword({ REDIS_URL, REDIS_MIGRATE_TO, REDIS_PASSWORD_FILE }: Config) {
-  if (REDIS_PASSWORD_FILE === '') return { REDIS_URL, REDIS_MIGRATE_TO }
+export function urlWithPassword({ REDIS_URL, REDIS_PASSWORD_FILE }: Config): string {
+  if (REDIS_PASSWORD_FILE === '') return REDIS_URL
   if (!BEFORE_HOST.test(REDIS_URL)) {
     throw new Error(
       'With REDIS_PASSWORD_FILE, REDIS_URL must name a host and contain no password: redis://user@host:6379 or unix://user@localhost/path/to/socket',
     )
   }
   const password = encodeURIComponent(secretIn('REDIS_PASSWORD_FILE', REDIS_PASSWORD_FILE))
-  const complete = (url: string) =>
-    url.replace(BEFORE_HOST, (_, scheme, user = '') => `${scheme}${user}:${password}@`)
-  const hasUser = BEFORE_HOST.exec(REDIS_MIGRATE_TO)?.[2] !== undefined
-  return {
-    REDIS_URL: complete(REDIS_URL),
-    REDIS_MIGRATE_TO: hasUser ? complete(REDIS_MIGRATE_TO) : REDIS_MIGRATE_TO,
-  }
+  return REDIS_URL.replace(BEFORE_HOST, (_, scheme, user = '') => `${scheme}${user}:${password}@`)
 }
 
 /**
  * Address of Redis as configured. Reads the certificate files.
  *
- * @param config From `loadConfig`: the URLs contain the password.
+ * @param config From `loadConfig`: the URL contains the password.
  * @throws Error that names the invalid setting.
  */
 export function redisLocation(config: Config): RedisLocation {
-  if ((config.REDIS_MIGRATE_TO === '') !== (config.REDIS_MIGRATE_HOME === '')) {
-    throw new Error('Set both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME, or neither')
-  }
-  const location = locationOf(config, 'REDIS_URL', tlsOptions(config))
-  if (config.REDIS_MIGRATE_TO !== '' && location.url === undefined) {
-    throw new Error('REDIS_MIGRATE_TO: only a single Redis (REDIS_URL) can be migrated')
-  }
-  return location
-}
-
-/**
- * Target of a migration (`REDIS_MIGRATE_TO`). Undefined without `REDIS_MIGRATE_TO`.
- *
- * @param config As for `redisLocation`.
- * @throws Error as for `redisLocation`.
- */
-export function migrationTarget(config: Config): RedisLocation | undefined {
-  const { REDIS_MIGRATE_TO: to } = config
-  if (to === '') return undefined
-  // The REDIS_TLS_… settings may be for REDIS_URL alone.
-  return locationOf(config, 'REDIS_MIGRATE_TO', /^rediss/.test(to) ? tlsOptions(config) : undefined)
-}
-
-function locationOf(
-  config: Config,
-  setting: 'REDIS_URL' | 'REDIS_MIGRATE_TO',
-  tls: ConnectionOptions | undefined,
-): RedisLocation {
+  const tls = tlsOptions(config)
   try {
-    const location = parsed(config, config[setting], tls)
+    const location = parsed(config, tls)
     checkAddress(location)
     if (location.url !== undefined) parseRedisUrl(location.url, location.tls)
     return location
   } catch (error) {
-    throw new Error(`${setting}${tls ? ' and REDIS_TLS_…' : ''}: ${(error as Error).message}`)
+    throw new Error(`REDIS_URL${tls ? ' and REDIS_TLS_…' : ''}: ${(error as Error).message}`)
   }
 }
 
 const SEVERAL_HOSTS =
   /^(rediss?)\+(cluster|sentinel):\/\/(?:([^:@/]*)(?::([^:@/]*))?@)?([^@/]+)(?:\/([^/]*))?$/
 
-function parsed(config: Config, url: string, tls: ConnectionOptions | undefined): RedisLocation {
+function parsed(config: Config, tls: ConnectionOptions | undefined): RedisLocation {
+  const { REDIS_URL: url } = config
   if (!/^rediss?\+/.test(url)) return { url, tls }
   const [match, scheme, kind, user, password, hosts = '', name = ''] = SEVERAL_HOSTS.exec(url) ?? []
   if (!match || (kind === 'cluster' && name !== '')) {

@@ -1,5 +1,7 @@
 const ownLogin =
   'pass an authenticator to serve() (apps/api/README.md); without one, every user name is accepted'
+const noMigration =
+  'docs/cluster.md has other ways from one Redis to a cluster; commit 3a0a3525 is the last one that can move sessions while it serves'
 const sentinelUrl = 'use REDIS_URL=redis+sentinel://user@host:port,host:port/name'
 
 /**
@@ -13,5 +15,7 @@ export const removedSettings: Readonly<Record<string, string>> = {
   REDIS_SENTINELS: sentinelUrl,
   REDIS_SENTINEL_NAME: sentinelUrl,
   REDIS_USERNAME: 'use REDIS_URL=redis://user@host:port',
+  REDIS_MIGRATE_TO: noMigration,
+  REDIS_MIGRATE_HOME: noMigration,
   REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
 }

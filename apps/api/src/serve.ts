@@ -13,8 +13,8 @@ import { defaultLimits } from './limits.ts'
 import { loggerOfWarnings, loggerOptions, standardOutput } from './logging.ts'
 import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
-import { configuredStore } from './migration/stores.ts'
-import { migrationTarget, redisLocation, topologyOf, transportOf } from './redis-location.ts'
+import { redisLocation, topologyOf, transportOf } from './redis-location.ts'
+import { configuredStore } from './store.ts'
 import { trustedProxies } from './trust-proxy.ts'
 import { processCount, supervise } from './workers/supervise.ts'
 import { type PrimaryChannel, primaryChannel } from './workers/worker.ts'
@@ -73,8 +73,6 @@ async function serveFromThisProcess(
   primary?: PrimaryChannel,
 ): Promise<void> {
   const redis = redisLocation(config)
-  const target = migrationTarget(config)
-  const home = (config.REDIS_MIGRATE_HOME === 'target' && target) || redis
   const authenticator = application.authenticator ?? trustingAuthenticator(config.NODE_ENV)
   const logWarnings = loggerOfWarnings()
   const store = configuredStore(config, {
@@ -103,8 +101,8 @@ async function serveFromThisProcess(
     ...application,
     store,
     authenticator,
-    transport: transportOf(home),
-    topology: topologyOf(home),
+    transport: transportOf(redis),
+    topology: topologyOf(redis),
     settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
@@ -153,7 +151,7 @@ async function serveFromThisProcess(
   if (isFirst) await logNodes(app)
   if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && isFirst) {
     pollRedis({
-      locations: target ? [redis, target] : [redis],
+      location: redis,
       intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
       deadlineMs: config.REDIS_DEADLINE_MS,
       registry,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../src/config.ts'
 import { configSchema } from '../src/config-schema.ts'
-import { migrationTarget, redisLocation } from '../src/redis-location.ts'
+import { redisLocation } from '../src/redis-location.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
@@ -53,9 +53,8 @@ test.each([
   [{ REDIS_URL: 'redis+sentinel://a:1' }, 'REDIS_URL: .*name of the primary'],
   [{ REDIS_URL: 'redis://a', REDIS_TLS_SERVER_NAME: 'a' }, 'REDIS_URL and REDIS_TLS_'],
   [{ REDIS_TLS_CA_FILE: '/nowhere/ca' }, 'REDIS_TLS_CA_FILE cannot be read'],
-  [{ REDIS_MIGRATE_TO: 'redis://a' }, 'both REDIS_MIGRATE_TO and REDIS_MIGRATE_HOME'],
-  [{ REDIS_MIGRATE_TO: 'redis://a', REDIS_MIGRATE_HOME: 'cluster' }, 'REDIS_MIGRATE_HOME'],
-  [{ REDIS_MIGRATE_TO: 'http://a', REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_TO'],
+  [{ REDIS_MIGRATE_TO: 'redis://a' }, 'REDIS_MIGRATE_TO is no longer .*docs/cluster.md'],
+  [{ REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_HOME is no longer .*docs/cluster.md'],
   [{ HOST: '' }, 'HOST'],
   [{ NODE_ENV: '' }, 'NODE_ENV'],
   [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is no longer'],
@@ -73,14 +72,6 @@ test.each([
       LOGIN_LIMIT_PER_ADDRESS: '0',
     },
     'LOGIN_LIMIT_WINDOW_SECONDS has no effect',
-  ],
-  [
-    {
-      REDIS_URL: 'redis+cluster://b:1',
-      REDIS_MIGRATE_TO: 'redis://a',
-      REDIS_MIGRATE_HOME: 'source',
-    },
-    'only a single Redis',
   ],
 ])('%j is rejected: %s', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(new RegExp(words))
@@ -145,28 +136,6 @@ test('URLs of a cluster and of sentinels', () => {
     },
   })
   expect(located({})).toEqual({ url: 'redis://127.0.0.1:6390' })
-})
-
-test('a migration target gets the password only for a user, and TLS options only for rediss', () => {
-  const targetOf = (settings: Record<string, string>) =>
-    migrationTarget(loadConfig({ SESSION_SECRETS, REDIS_MIGRATE_HOME: 'source', ...settings }))
-  const source = {
-    REDIS_URL: 'rediss://api@redis.test',
-    REDIS_PASSWORD_FILE: fileForThisTest('p@ss word\n'),
-    REDIS_TLS_SERVER_NAME: 'redis.test',
-  }
-  expect(targetOf({ ...source, REDIS_MIGRATE_TO: 'rediss+cluster://api@a:1' })).toEqual({
-    cluster: {
-      nodes: ['a:1'],
-      username: 'api',
-      password: 'p@ss word',
-      tls: { servername: 'redis.test' },
-    },
-  })
-  for (const url of ['unix:///redis.sock', 'redis://me:mine@a']) {
-    expect(targetOf({ ...source, REDIS_MIGRATE_TO: url })).toEqual({ url })
-  }
-  expect(migrationTarget(loadConfig({ SESSION_SECRETS }))).toBeUndefined()
 })
 
 test('an empty file with a password is rejected', () => {

@@ -97,17 +97,14 @@ test('measures runs of the janitor and what it removed', async () => {
 })
 
 /** Polls Redis until the end of the test. Returns a function that reads the values of a metric, and the log. */
-function polling(
-  locations: { url: string }[],
-  options: { every?: number; deadlineMs?: number } = {},
-) {
+function polling(location: { url: string }, options: { every?: number; deadlineMs?: number } = {}) {
   const { every = 0.02, deadlineMs = 1_000 } = options
   const registry = createRegistry()
   const lines: object[] = []
   const log = (fields: object, message: string) => void lines.push({ ...fields, message })
   const loggers = { warn: log, info: log } as never
   onTestFinished(
-    pollRedis({ locations, intervalSeconds: every, deadlineMs, registry, log: loggers }),
+    pollRedis({ location, intervalSeconds: every, deadlineMs, registry, log: loggers }),
   )
   const read = async (name: string, labels: Record<string, string> = {}) =>
     values(parseMetrics(await registry.metrics()), `onetrip_redis_${name}`, labels)
@@ -117,7 +114,7 @@ function polling(
 test('Redis is polled on one connection; an outage and the recovery are logged once each', async () => {
   const redis = await redisForThisTest()
   const node = redis.socket
-  const { read, lines } = polling([{ url: `unix://${node}` }])
+  const { read, lines } = polling({ url: `unix://${node}` })
   const first = async (name: string) => (await read(name))[0]
   await expect.poll(() => read('up', { node })).toEqual([1])
   expect(await read('connected_clients')).toEqual([1])
@@ -149,18 +146,12 @@ test('Redis is polled on one connection; an outage and the recovery are logged o
 test('polling continues after connections whose handshake got no reply', async () => {
   const sidecar = await sidecarForThisTest(server.socket)
   sidecar.breakDown()
-  const { read, lines } = polling([{ url: `redis://127.0.0.1:${sidecar.port}/5` }], {
-    deadlineMs: 200,
-  })
+  const { read, lines } = polling(
+    { url: `redis://127.0.0.1:${sidecar.port}/5` },
+    { deadlineMs: 200 },
+  )
   await sidecar.untilHanging(2)
   expect(lines).toMatchObject([{ err: { message: 'no reply during the handshake' } }])
   sidecar.mend()
   await expect.poll(() => read('up')).toEqual([1])
-})
-
-test('two databases of one server are counted once', async () => {
-  const url = `unix://${server.socket}`
-  const { read } = polling([{ url }, { url: `${url}?db=1` }], { every: 60 })
-  await expect.poll(() => read('commands_total', { cmd: 'info' })).toHaveLength(1)
-  expect(await read('primary')).toEqual([1])
 })

@@ -80,7 +80,7 @@ async function readFacts(store: SessionStore, topology: Topology): Promise<Serve
   const values = (name: string) => infos.map((info) => Number(info.get(name) ?? 0))
   const sum = (name: string) => values(name).reduce((sum, value) => sum + value, 0)
   return {
-    topology: nodes.length > 1 ? 'cluster' : topology, // also during a migration to a cluster
+    topology,
     nodes: nodes.map(({ node }) => node),
     unavailable: nodes.flatMap(({ node, error }) => (error ? node : [])),
     build: build ? `${build}-${info.get('onetrip_build_key')?.slice(0, 12)}` : null,

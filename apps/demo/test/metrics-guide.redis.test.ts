@@ -12,7 +12,7 @@ test('docs/operations.md describes exactly the metrics that are served', async (
   const log = { info: () => {}, warn: () => {} } as never
   const { metrics: registry } = app
   onTestFinished(
-    pollRedis({ locations: [{ url }], intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
+    pollRedis({ location: { url }, intervalSeconds: 60, deadlineMs: 1_000, registry, log }),
   )
   const served = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name))
   // Metrics of a primary process.

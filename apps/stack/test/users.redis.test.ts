@@ -1,15 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  articleKeys,
-  createSessionStore,
-  type Keys,
-  type SessionStore,
-  type StrategyName,
-} from '@onetrip/session-store'
-import { partitionedKeys } from '@onetrip/session-store/cluster'
-import { bridgeStores, finishMigration, migrate } from '@onetrip/session-store/migration'
+import { createSessionStore, type SessionStore, type StrategyName } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
@@ -61,27 +53,6 @@ async function clientForThisTest(user?: RedisUser) {
   return (name: string, ...args: (string | number)[]) =>
     client.call(name, ...args).catch((error: Error) => error.message)
 }
-
-test('the API may move sessions to another Redis', async () => {
-  const tokens = { secrets: ['x'.repeat(32)] }
-  const api = await withPasswordOf('api', url, secrets)
-  const storeOf = (database: number, keys: Keys) => {
-    const store = createSessionStore({ url: `${api}?db=${database}`, tokens, keys })
-    onTestFinished(() => store.close())
-    return { store, keys }
-  }
-  const sides = { from: storeOf(0, articleKeys), to: storeOf(1, partitionedKeys(4)) }
-  const bridge = bridgeStores({ ...sides, home: 'target' })
-  await bridge.ready()
-  const { token } = await sides.from.store.login('ada')
-  const options = { idempotencyKey: 'a key' }
-  await sides.from.store.recordView(token, 'tea', options)
-  await bridge.recordView(token, 'tea', options)
-  await sides.from.store.login('bob')
-  expect(await migrate(sides)).toMatchObject({ moved: 1, views: 1 })
-  await finishMigration(sides)
-  expect(await sides.to.store.popularItems()).toEqual([{ item: 'tea', views: 1 }])
-})
 
 test('writes of scripts survive a restart', async () => {
   const before = await storeForThisTest()

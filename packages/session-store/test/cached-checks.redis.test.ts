@@ -1,8 +1,6 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import { roundTripChannel, type SessionStore } from '../src/core/index.ts'
-import { bridgeStores } from '../src/migration/index.ts'
 import { gone, idOf, messagesOf, newStore, outcomeOf, readyStore, tokens } from './fixture.ts'
 
 const server = redisOfThisFile()
@@ -150,7 +148,4 @@ test('the option is rejected where it could keep ended sessions', async () => {
   const sender = { name: 'own', send: vi.fn(), close: async () => undefined }
   expect(() => newStore({ sender, cachedChecks: 1 })).toThrow('the sender own')
   expect(() => newStore({ url: 'redis://localhost', cachedChecks: -1 })).toThrow('cachedChecks')
-  const [from, to] = [await caching(), await caching({ keys: partitionedKeys(4), prefix: 'to:' })]
-  const sides = { from: { store: from }, to: { store: to } }
-  expect(() => bridgeStores({ ...sides, home: 'source' } as never)).toThrow('cachedChecks')
 })

@@ -3,8 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { articleKeys as keys } from '../src/core/index.ts'
 import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
-import { bridgeStores } from '../src/migration/index.ts'
-import { adminForThisTest, gone, idOf, inMemory, newStore, tokens } from './fixture.ts'
+import { adminForThisTest, gone, idOf, inMemory, tokens } from './fixture.ts'
 import {
   Clock,
   evictOnly,
@@ -168,22 +167,3 @@ describe.each(layouts)('%s: without an idle timeout', (_, keys) => {
     await expect(store.checkToken(token)).rejects.toMatchObject(gone)
   })
 })
-
-test.skipIf(inMemory)(
-  'a bridge of two stores without an idle timeout lists old sessions',
-  async () => {
-    const clock = new Clock()
-    const [[, from], [, to]] = layouts as [(typeof layouts)[number], (typeof layouts)[number]]
-    const storeOf = (keys: typeof from, database: number) => {
-      const url = `unix://${server.socket}?db=${database}`
-      return { store: newStore({ ...options(clock), url, keys }), keys }
-    }
-    const sides = { from: storeOf(from, 0), to: storeOf(to, 1) }
-    const bridge = bridgeStores({ ...sides, home: 'target', clock: () => clock.ms })
-    await bridge.ready()
-    const { token } = await sides.from.store.login('ada')
-    clock.pass(9 * YEAR)
-    expect((await bridge.userSessions(token)).sessions).toHaveLength(1)
-    expect(await bridge.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
-  },
-)

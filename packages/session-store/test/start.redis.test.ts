@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys, prefixedKeys, type SessionStoreOptions } from '../src/core/index.ts'
-import { migrate, readySides } from '../src/migration/index.ts'
+import { prefixedKeys, type SessionStoreOptions } from '../src/core/index.ts'
 import {
   adminForThisTest,
   clientForThisTest,
@@ -44,44 +43,12 @@ test('processes that start at the same time agree on one number', async () => {
   expect(others).toEqual([])
 })
 
-test('with readOnly, a start compares the number and records nothing', async () => {
-  await storeWith(8).ready(1_000, { readOnly: true })
-  await storeWith(1, { keys: articleKeys }).ready()
-  expect(await server.redis.dbsize()).toBe(0)
-  await storeWith(16).ready()
-  const check = storeWith(8).ready(1_000, { readOnly: true })
-  await expect(check).rejects.toMatchObject(refusal(8, 16))
-})
-
 test('if the number cannot be recorded, a start only warns', async () => {
   const warnings = warningsOfThisTest()
   await server.redis.call('ACL', 'SETUSER', 'default', '-hsetnx')
   onTestFinished(async () => void (await server.redis.call('ACL', 'SETUSER', 'default', '+@all')))
   await storeWith(8).ready()
   expect(warnings).toMatchObject([{ code: 'ONETRIP_PARTITIONS' }])
-})
-
-test('a migration records the number of partitions of its target, and refuses a target with another number', async () => {
-  const source = { store: storeWith(1, { keys: articleKeys }), keys: articleKeys }
-  const target = (partitions: number) => ({
-    store: storeWith(partitions, { url: `${url()}?db=1` }),
-    keys: partitionedKeys(partitions),
-  })
-  const sides = { from: source, to: target(8) }
-  await readySides(sides)
-  await server.redis.select(1)
-  onTestFinished(async () => void (await server.redis.select(0)))
-  expect(await server.redis.dbsize()).toBe(0)
-  await migrate(sides)
-  expect(await recorded()).toBe('8')
-  await expect(target(16).store.ready()).rejects.toMatchObject(refusal(16, 8))
-  const others = { from: source, to: target(16) }
-  await expect(readySides(others)).rejects.toThrow('the target of the migration')
-  for (const database of [0, 1]) {
-    await server.redis.select(database)
-    await server.redis.hdel('janitor:tasks', 'migration')
-  }
-  await expect(migrate(others)).rejects.toMatchObject(refusal(16, 8))
 })
 
 describe.each(layouts)('%s', (_, layout) => {

@@ -7,8 +7,7 @@ import { pollNode, type RedisNode, type RedisNodeOptions } from './redis-node.ts
 type Polling = Pick<RedisNodeOptions, 'intervalSeconds' | 'deadlineMs' | 'log'>
 
 interface RedisPollerOptions extends Polling {
-  /** One location; two during a migration. */
-  locations: readonly RedisLocation[]
+  location: RedisLocation
   registry: Registry
 }
 
@@ -19,16 +18,15 @@ type Nodes = Map<string, RedisNode>
  * node of a cluster including replicas and nodes that are down. One process of several workers is enough.
  *
  * @returns Function that stops polling.
- * @throws TypeError if a location is invalid.
+ * @throws TypeError if the location is invalid.
  */
-export function pollRedis({ locations, registry, ...options }: RedisPollerOptions): () => void {
-  const polled = locations.map((location) =>
-    location.cluster ? pollCluster(location.cluster, options) : pollServer(location, options),
-  )
-  // Two databases of one server are one node.
-  redisMetrics(registry, () => new Map(polled.flatMap((nodes) => [...nodes])))
+export function pollRedis({ location, registry, ...options }: RedisPollerOptions): () => void {
+  const nodes = location.cluster
+    ? pollCluster(location.cluster, options)
+    : pollServer(location, options)
+  redisMetrics(registry, () => nodes)
   return () => {
-    for (const node of polled.flatMap((nodes) => [...nodes.values()])) node.stop()
+    for (const node of nodes.values()) node.stop()
   }
 }
 

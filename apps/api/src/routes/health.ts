@@ -70,7 +70,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'isReady',
         summary: 'Readiness: the instance can serve requests',
         description:
-          '503 while Redis does not answer and during shutdown. Redis Cluster: 503 while no primary answers; degraded while some do not. During a migration: 503 while the home (REDIS_MIGRATE_HOME) does not answer; degraded while the other side does not.',
+          '503 while Redis does not answer and during shutdown. Redis Cluster: 503 while no primary answers; degraded while some do not.',
         tags: ['operations'],
         querystring: Exclusion,
         response: { 200: Ready },

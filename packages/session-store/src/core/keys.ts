@@ -23,10 +23,7 @@ export interface Keys {
   once(item: string, hash: string): string
   /** String with an expiry: the lock of the janitor. */
   janitor(): string
-  /**
-   * Hash: task of the janitor → when it was last started, Unix seconds with fraction. Also the number of
-   * partitions, and the state of a migration, because some of these tasks depend on it.
-   */
+  /** Hash: task of the janitor → when it was last started, Unix seconds with fraction. Also the number of partitions. */
   janitorTasks(): string
   /** All parts of the sessions. The keys of one part are in one slot of a cluster. */
   parts(): readonly SessionsPart[]

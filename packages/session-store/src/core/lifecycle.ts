@@ -1,6 +1,6 @@
 import { warnOfEviction } from './connections/eviction.ts'
 import type { StoreContext } from './context.ts'
-import { checkBoolean, checkNumber, checkOperation, checkStrings, MAX_TIMEOUT_MS } from './input.ts'
+import { checkNumber, checkOperation, checkStrings, MAX_TIMEOUT_MS } from './input.ts'
 import { checkKeyTypes } from './key-types.ts'
 import type { Operation } from './operation.ts'
 import { checkPartitionsAtStart } from './partitions.ts'
@@ -114,20 +114,18 @@ export function serverFunctions(context: StoreContext) {
      * partitioned keys, the first start records the number of partitions in Redis, and every start compares it.
      *
      * @param timeoutMs At most a day. Default 10,000.
-     * @param options `readOnly`: compares the number of partitions without recording it. Default false.
      * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_REFUSED` if it refuses
      *   the store's keys, or to publish the end of sessions (NOPERM); `ONETRIP_INVALID_INPUT` if the data in Redis has
      *   another number of partitions, or if one of these keys belongs to another program.
      */
-    async ready(timeoutMs = 10_000, { readOnly = false } = {}): Promise<void> {
+    async ready(timeoutMs = 10_000): Promise<void> {
       checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
-      checkBoolean('readOnly', readOnly)
       await untilServed(context, timeoutMs)
       await checkKeyTypes(context)
       await requirePublish(context)
       await context.checks.start()
       const isPartitioned = sender.topology !== undefined || keys.parts().length > 1
-      if (isPartitioned) await checkPartitionsAtStart(context, { readOnly })
+      if (isPartitioned) await checkPartitionsAtStart(context)
       await warnOfEviction(runner)
     },
 

@@ -30,17 +30,13 @@ const recordedNumber = (keys: Keys, own?: string): Operation<string | undefined>
  * Compares the number of partitions with the recorded one. A process with another number would look for sessions
  * and counts under the wrong keys. Takes one round trip, or two if it records the number.
  *
- * @param options `readOnly`: does not record the number.
  * @throws StoreError `ONETRIP_INVALID_INPUT` if the numbers differ; as `Runner.run` if they cannot be compared.
  */
-export async function checkPartitions(
-  { runner, keys }: Context,
-  { readOnly }: { readOnly: boolean },
-): Promise<void> {
+async function checkPartitions({ runner, keys }: Context): Promise<void> {
   const own = String(keys.parts().length)
-  let recorded = await runner.run(recordedNumber(keys))
-  if (recorded === undefined && !readOnly) recorded = await runner.run(recordedNumber(keys, own))
-  if (recorded === undefined || recorded === own) return
+  const recorded =
+    (await runner.run(recordedNumber(keys))) ?? (await runner.run(recordedNumber(keys, own)))
+  if (recorded === own) return
   throw new StoreError(
     'ONETRIP_INVALID_INPUT',
     `this process is set to ${own} partitions, but the first start recorded ${recorded} (field ${PARTITIONS} of ${keys.janitorTasks()}): set ${recorded} in every process, as partitionedKeys(${recorded}) or REDIS_PARTITIONS=${recorded}; if the first start had the wrong number, stop all processes with that number, run HDEL ${keys.janitorTasks()} ${PARTITIONS}, and start with the right number`,
@@ -53,12 +49,9 @@ export async function checkPartitions(
  *
  * @throws StoreError `ONETRIP_INVALID_INPUT` if the numbers differ.
  */
-export async function checkPartitionsAtStart(
-  context: Context,
-  options: { readOnly: boolean },
-): Promise<void> {
+export async function checkPartitionsAtStart(context: Context): Promise<void> {
   try {
-    await checkPartitions(context, options)
+    await checkPartitions(context)
   } catch (error) {
     if (!(error instanceof StoreError) || error.code === 'ONETRIP_INVALID_INPUT') throw error
     publishWarning({

@@ -46,7 +46,7 @@ export interface SessionStoreOptions extends StrategyOptions {
    * Maximum number of sessions that this process remembers, so that `checkToken` (without data), `touch` and the
    * functions that list or end a user's sessions check them without a round trip. Messages of Redis drop those that
    * have ended (`onSessionEnded`), usually within a millisecond; if the messages are lost, after at most a second
-   * plus `deadlineMs`. Not with a cluster, and not with `bridgeStores`. Default 0: every check asks Redis.
+   * plus `deadlineMs`. Not with a cluster. Default 0: every check asks Redis.
    */
   cachedChecks?: number
   /** Limits of the data of one session. */

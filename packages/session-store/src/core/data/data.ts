@@ -94,7 +94,7 @@ export interface StoredData {
  * Parses the reply to HGETALL: usually a flat list (field, value, field …), but an object with ioredis's
  * `replyMapping: 'resp3'`, and with node-redis in RESP3.
  */
-export const hashEntries = (reply: Reply | undefined): [field: string, value: string][] =>
+const hashEntries = (reply: Reply | undefined): [field: string, value: string][] =>
   Array.isArray(reply)
     ? ([...batches(reply, 2)] as [string, string][])
     : Object.entries((reply ?? {}) as Record<string, string>)

@@ -18,18 +18,12 @@ const RELEASE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
-/** Field of `janitorTasks`: the state of a migration (`migration/state.ts`). */
-export const MIGRATION = 'migration'
-export const FINISHED = 'finished'
-
 /**
  * KEYS: janitorTasks. ARGV: task, now, period, and how far in the future the last start may be, in seconds. Returns
  * 1 if the task is due, 2 if it was never started before, else 0. A start further in the future comes from a process
- * with a wrong clock. Counts are not halved during a migration, because both stores would halve the same views.
+ * with a wrong clock.
  */
 const BEGIN = `${FLAGS}
-local migration = redis.call('HGET', KEYS[1], '${MIGRATION}')
-if ARGV[1] == 'rescale' and migration and migration ~= '${FINISHED}' then return 0 end
 local begun = tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
 local age = begun and tonumber(ARGV[2]) - begun
 if age and age < tonumber(ARGV[3]) and age >= -tonumber(ARGV[4]) then return 0 end

@@ -7,7 +7,6 @@ import {
   type Operation,
   type Reply,
 } from '../operation.ts'
-import type { Runner } from '../sending/runner.ts'
 import type { ViewCommands } from './view-operations.ts'
 
 /** How long an idempotency key is valid. */
@@ -149,27 +148,4 @@ export function undoViewOnce(
     readOnly: false,
     read: ([, isUndone]) => countedBy !== 'none' && isUndone !== 1,
   }
-}
-
-interface Side {
-  readonly store: { run: Runner['run'] }
-  readonly keys: Keys
-}
-
-/**
- * Copies the marker of a view to another store, unless that store has it, so that a retry there counts nothing
- * twice. One round trip, and one more if there is a marker. Keys: the marker, on both sides.
- */
-export async function copyMarker(from: Side, to: Side, view: RepeatableView): Promise<void> {
-  const count = await from.store.run({
-    commands: [['GET', markerOf(from.keys, view)]],
-    readOnly: true,
-    read: ([reply]) => reply,
-  })
-  if (typeof count !== 'string' || count === UNDONE) return
-  await to.store.run({
-    commands: [['SET', markerOf(to.keys, view), count, 'EX', KEY_LIFETIME_SECONDS, 'NX']],
-    readOnly: false,
-    read: () => undefined,
-  })
 }

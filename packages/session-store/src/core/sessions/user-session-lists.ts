@@ -89,13 +89,13 @@ export function userSessionLists({
   keys,
   now,
   checks,
-  idleSeconds = 0,
+  idleSeconds,
 }: {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
-  checks?: Pick<Checks, 'forget'>
-  idleSeconds?: number
+  checks: Pick<Checks, 'forget'>
+  idleSeconds: number
 }) {
   const blockedSeconds = tombstoneSeconds(idleSeconds)
   const settledBefore = () => scoreOf(now()) - MAX_LOGIN_SECONDS
@@ -108,7 +108,7 @@ export function userSessionLists({
   /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
   async function end(id: string, blocked = blockedSeconds): Promise<boolean> {
     const ending = runner.run(endSessions(keys, [id], blocked))
-    const [user] = await ending.finally(() => checks?.forget(id))
+    const [user] = await ending.finally(() => checks.forget(id))
     if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
     return user !== undefined
   }
@@ -144,7 +144,7 @@ export function userSessionLists({
     if (ids.length === 0) return 0
     const ending = runner.run(endSessions(keys, ids, blockedSeconds))
     const users = await ending.finally(() => {
-      for (const id of ids) checks?.forget(id)
+      for (const id of ids) checks.forget(id)
     })
     // The sessions have ended, even if this fails: reading the list removes their entries.
     await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)

@@ -5,23 +5,16 @@ import { callBack, type SessionEndListener } from './session-ends.ts'
 /** The longest time of `setTimeout`. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
-interface WatchContext {
-  onSessionEnded(listener: SessionEndListener): Promise<() => void>
-  checkToken(token: string): Promise<unknown>
-  tokenExpiresAt(token: string): number
-  /** Milliseconds since 1970. */
-  now(): number
-}
-
 /** Returns the function `watchSession` of a store. */
-export function sessionWatch(store: WatchContext) {
+function sessionWatch(context: StoreContext) {
+  const { ends, tokens, now } = context
   /** By session id. */
   const watches = new Map<string, Set<() => void>>()
   let listening: Promise<() => void> | undefined
 
   function add(id: string, end: () => void): void {
     watches.set(id, (watches.get(id) ?? new Set()).add(end))
-    listening ??= store.onSessionEnded({ ended: endAll, held: () => watches.keys() })
+    listening ??= ends.listen({ ended: endAll, held: () => watches.keys() })
   }
 
   function remove(id: string, end: () => void): void {
@@ -38,7 +31,7 @@ export function sessionWatch(store: WatchContext) {
   }
 
   return async (token: string, onEnd: () => unknown): Promise<() => void> => {
-    const expiresAt = store.tokenExpiresAt(token)
+    const expiresAt = tokens.expiresAt(token)
     if (typeof onEnd !== 'function') throw wrongType('onEnd must be a function')
     const id = token.slice(0, token.indexOf('.'))
     let timer: NodeJS.Timeout | undefined
@@ -53,14 +46,14 @@ export function sessionWatch(store: WatchContext) {
       callBack(onEnd)
     }
     const endAtExpiry = () => {
-      const left = expiresAt - store.now()
+      const left = expiresAt - now()
       if (left <= 0) end()
       else timer = setTimeout(endAtExpiry, Math.min(left, MAX_DELAY_MS)).unref()
     }
     add(id, end) // before the check, so that an end during the check is reported
     try {
       await listening
-      await store.checkToken(token)
+      await checkId(context, tokens.verify(token))
     } catch (error) {
       stop()
       throw error
@@ -72,14 +65,7 @@ export function sessionWatch(store: WatchContext) {
 
 /** The functions of the store that tell when sessions end. */
 export function sessionEndFunctions(context: StoreContext) {
-  const { ends, tokens, now } = context
-  const onSessionEnded = (listener: SessionEndListener) => ends.listen(listener)
-  const watch = sessionWatch({
-    onSessionEnded,
-    checkToken: (token) => checkId(context, tokens.verify(token)),
-    tokenExpiresAt: tokens.expiresAt,
-    now,
-  })
+  const watch = sessionWatch(context)
 
   return {
     /**
@@ -94,7 +80,8 @@ export function sessionEndFunctions(context: StoreContext) {
      * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
      *   of Redis lacks a permission.
      */
-    onSessionEnded,
+    onSessionEnded: (listener: SessionEndListener): Promise<() => void> =>
+      context.ends.listen(listener),
 
     /**
      * Checks the session, and calls `onEnd` once when it ends (see `onSessionEnded`) or the token expires: for an open
