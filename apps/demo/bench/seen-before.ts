@@ -35,7 +35,6 @@ const hyperLogLog = (item: string, user: string): Operation<unknown> => {
       ['PFCOUNT', key],
       ['EXPIRE', key, 604_800],
     ],
-    mergeable: true,
     readOnly: false,
     read: (replies) => replies,
   }

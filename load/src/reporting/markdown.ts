@@ -23,7 +23,8 @@ const INTRODUCTION = `# Results
 
 Every published result: its first claim and the command that measures it, and the first table of an experiment. To see
 all tables and the conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
-[docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page.`
+[docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page. All results are of a commit at
+which \`batch\` also merged commands of concurrent requests into variadic ones.`
 
 const MAX_ROWS = 3
 

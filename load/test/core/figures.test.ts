@@ -51,7 +51,7 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
   ],
   [
     'README.md',
-    "shared writes with merged commands about 40 % of Redis's",
+    "shared writes about 40 % of Redis's",
     redisCpu('batch') / redisCpu('pipeline-framed'),
     0.55,
     0.65,

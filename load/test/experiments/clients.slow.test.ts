@@ -18,9 +18,7 @@ async function expectAll(clients: readonly string[]): Promise<void> {
   const { result } = await runExperiment('clients', [...quick, `--clients=${clients}`])
   expect(result.samples).toHaveLength(2 * clients.length)
   for (const { case: one, values } of result.samples) {
-    // Only batch merges commands of concurrent callers.
-    const merges = one.client === 'batch' && one.callers === 16
-    expect(Math.round(values.commands ?? 0) < 5, `${one.client}`).toBe(merges)
+    expect(Math.round(values.commands ?? 0), `${one.client}`).toBe(5)
     for (const name of ['viewsPerSecond', 'clientCpuMicros', 'cpuMicros', 'reads']) {
       expect(values[name], `${one.client}: ${name}`).toBeGreaterThan(0)
     }

@@ -68,7 +68,7 @@ test('a failed script reports that it may have written', async () => {
 test('an operation with the name of an object property does no harm', async () => {
   const store = await storeBy('batch')
   const { token } = await store.login('ada')
-  const odd = { ...replies(['constructor', 'key']), mergeable: true }
+  const odd = replies(['constructor', 'key'])
   const [refused, view] = await Promise.allSettled([
     store.run(odd),
     store.recordView(token, 'book'),

@@ -37,7 +37,7 @@ test('a batch names its operations', async () => {
   const operations = messagesOf(operationChannel.start)
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   await Promise.all(['book', 'pen', 'cup'].map((item) => store.recordView(token, item)))
-  expect(batches).toMatchObject([{ operations: 3, commands: 7, failed: 0 }])
+  expect(batches).toMatchObject([{ operations: 3, commands: 15, failed: 0 }])
   expect(batches[0]?.traces).toEqual(operations)
   expect(batches[0]?.durationMs).toBeGreaterThan(0)
 })

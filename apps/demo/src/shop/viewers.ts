@@ -33,7 +33,6 @@ export function seeItem(item: string, user: string): Operation<Seen> {
       ['BITCOUNT', key],
       ['EXPIRE', key, VIEWERS_SECONDS],
     ],
-    mergeable: true,
     readOnly: false,
     read: (replies) => ({
       seenBefore: replies.slice(0, filter.hashes).every((oldBit) => oldBit === 1),
@@ -46,7 +45,6 @@ export function seeItem(item: string, user: string): Operation<Seen> {
 function viewersOf(item: string): Operation<number> {
   return {
     commands: [['BITCOUNT', shopKeys.viewers(item)]],
-    mergeable: true,
     readOnly: true,
     read: ([bitsSet]) => filter.count(Number(bitsSet)),
   }

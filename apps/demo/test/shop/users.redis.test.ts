@@ -33,7 +33,7 @@ test('the Redis user of the API has the permissions for the shop', async () => {
       const answer = await app.inject({ ...request, headers })
       expect(answer.statusCode, `${strategy}, ${request.url}: ${answer.body}`).toBe(200)
     }
-    // Concurrent, so that they are merged.
+    // Concurrent, so that they share a batch.
     const view: InjectOptions = { method: 'POST', url: '/items/pen/viewers', headers }
     const views = await Promise.all([app.inject(view), app.inject(view), app.inject(view)])
     expect(views.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200])

@@ -61,19 +61,3 @@ test('10,000 viewers: the estimate, compared with the exact count and a HyperLog
     Math.ceil(filter.bits / 8),
   )
 })
-
-test('ten concurrent viewers share one command per hash', async () => {
-  const { store } = await demoForThisTest(server.socket)
-  const before = await server.redis.info('commandstats')
-  const calls = (info: string, name: string) =>
-    Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(info)?.[1] ?? 0)
-  const users = ['ada', 'bob', 'ada', 'cyd', 'eve', 'fay', 'gus', 'hal', 'ivy', 'ada']
-  const seen = await Promise.all(users.map((user) => store.run(seeItem('book', user))))
-  expect(seen.map(({ seenBefore }) => seenBefore)).toEqual(
-    users.map((user, index) => users.indexOf(user) < index),
-  )
-  expect(seen.map(({ viewers }) => viewers)).toEqual(users.map(() => 8))
-  const after = await server.redis.info('commandstats')
-  const grown = (name: string) => calls(after, name) - calls(before, name)
-  expect(['setbit', 'bitfield', 'bitcount', 'expire'].map(grown)).toEqual([0, filter.hashes, 1, 1])
-})

@@ -30,8 +30,7 @@ interface NodeRedisSubscriber extends Pick<NodeRedisClient, 'connect' | 'destroy
 
 /**
  * Creates a sender for a client of node-redis (the package `redis`, 5 or newer), which writes the commands of
- * one event-loop turn together. `batching(nodeRedisSender(client))` also merges the commands of several callers.
- * `store.close()` closes the client.
+ * one event-loop turn together. `store.close()` closes the client.
  *
  * @param client A connected client, created with `disableOfflineQueue: true`: otherwise a queued command could
  *   be executed after its caller got an error.

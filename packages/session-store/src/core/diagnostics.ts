@@ -38,7 +38,6 @@ export const operationChannel = tracingChannel<OperationTrace>('onetrip:operatio
 /** The message of a batch on `onetrip:batch`: operations of concurrent callers that are sent together. */
 export class BatchTrace {
   readonly operations: number
-  /** The number of commands after merging. */
   readonly commands: number
   /** The messages of its operations on `onetrip:operation`, if that channel has subscribers. */
   readonly traces: readonly OperationTrace[]

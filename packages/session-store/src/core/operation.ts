@@ -27,11 +27,6 @@ export type Reply = string | number | null | readonly Reply[]
 /** Commands that are sent together. */
 export interface CommandList {
   readonly commands: readonly Command[]
-  /**
-   * Whether the commands may be merged with those of other callers (`merge.ts`). Merging changes the replies
-   * to HSET, ZADD and ZREMRANGEBYRANK, so `read` must ignore these. Default false.
-   */
-  readonly mergeable?: boolean
   /** Set by the store while `onetrip:operation` has subscribers. */
   readonly trace?: OperationTrace
 }
@@ -55,11 +50,11 @@ export interface NamedOperation<Result, Name extends string> extends Operation<R
 export function namedOperation<Result, Name extends string>(
   named: Readonly<Record<Name, Command>>,
   read: (replies: Readonly<Record<Name, Reply>>) => Result,
-  flags: Pick<Operation<Result>, 'readOnly' | 'mergeable'>,
+  { readOnly }: Pick<Operation<Result>, 'readOnly'>,
 ): NamedOperation<Result, Name> {
   const names = Object.keys(named) as Name[]
   return {
-    ...flags,
+    readOnly,
     named,
     readNamed: read,
     commands: Object.values(named),

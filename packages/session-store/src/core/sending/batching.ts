@@ -1,7 +1,6 @@
 import { BatchTrace, batchChannel } from '../diagnostics.ts'
 import type { CommandList } from '../operation.ts'
-import type { Outcome } from '../outcomes.ts'
-import { merge } from './merge.ts'
+import { type Outcome, withOmitted } from '../outcomes.ts'
 import type { Sender } from './sender.ts'
 
 /**
@@ -18,8 +17,8 @@ export interface Waiting {
 }
 
 /**
- * Batches the operations of all callers of one event-loop turn: merges them into variadic commands where that is
- * equivalent, and sends them together with `sender`.
+ * Batches the operations of all callers of one event-loop turn, and sends them together with `sender`. The commands of
+ * an operation stay together and in order, and the operations are in the order of the calls.
  *
  * @throws TypeError for a sender to several servers: operations would wait for servers that they do not use.
  */
@@ -63,20 +62,35 @@ export function collecting(
     })
 }
 
-/** Merges the operations, sends them, and gives each caller its outcomes. */
+/** Sends the operations one after the other, and gives each caller its outcomes. */
 export async function sendTogether(
   sender: Pick<Sender, 'send'>,
   waiting: readonly Waiting[],
 ): Promise<void> {
   const lists = waiting.map(({ list }) => list)
   try {
-    const { commands, split } = merge(lists)
-    const send = async () => split(await sender.send({ commands }))
+    const commands = lists.flatMap((list) => list.commands)
+    const send = async () => split(lists, await sender.send({ commands }), commands.length)
     const all = await (batchChannel.hasSubscribers ? traced(send, lists, commands.length) : send())
     all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
   } catch (error) {
     for (const { reject } of waiting) reject(error)
   }
+}
+
+/** Returns the outcomes of each operation. */
+function split(
+  lists: readonly CommandList[],
+  returned: readonly Outcome[],
+  count: number,
+): Outcome[][] {
+  const outcomes = withOmitted(returned, count)
+  let end = 0
+  return lists.map(({ commands }) => {
+    const start = end
+    end += commands.length
+    return outcomes.slice(start, end)
+  })
 }
 
 function traced(

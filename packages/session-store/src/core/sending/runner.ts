@@ -142,12 +142,9 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
 
   function run<Result>(operation: Operation<Result>): Promise<Result> {
     if (!operationChannel.hasSubscribers) return send(operation, operation)
-    const { commands, mergeable = false } = operation
+    const { commands } = operation
     const trace = new OperationTrace(commands)
-    return operationChannel.tracePromise(
-      () => send(operation, { commands, mergeable, trace }),
-      trace,
-    )
+    return operationChannel.tracePromise(() => send(operation, { commands, trace }), trace)
   }
 
   async function nodes(timeoutMs = deadlineMs): Promise<readonly NodeSender[]> {

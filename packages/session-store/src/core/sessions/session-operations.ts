@@ -56,7 +56,6 @@ export function login(
       ['HSET', keys.login(id), id, user],
       ['ZCARD', list],
     ],
-    mergeable: true,
     readOnly: false,
     read: (replies) => Number(replies.at(-1)),
   }
@@ -88,7 +87,7 @@ export function checkToken(
       const user = userOf(replies.user)
       return user === undefined ? undefined : { user, lastSeenAt: timeOf(replies.lastSeen) }
     },
-    { mergeable: true, readOnly: true },
+    { readOnly: true },
   )
 }
 
@@ -99,7 +98,6 @@ export function touchSession(keys: Keys, id: string, now: number): Operation<Ses
       ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
       ['HGET', keys.login(id), id],
     ],
-    mergeable: true,
     readOnly: false,
     read([, reply]) {
       const user = userOf(reply)

@@ -49,7 +49,6 @@ export function updateToken(
         ]
   return {
     commands: [...login, ...view],
-    mergeable: true,
     readOnly: false,
     read: () => undefined,
   }
@@ -94,7 +93,7 @@ export function recordView(
       const user = userOf(replies.user)
       return user === undefined ? undefined : { user, views: -Number(replies.count) }
     },
-    { mergeable: true, readOnly: false },
+    { readOnly: false },
   )
 }
 
