@@ -1,28 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startProgram } from '@onetrip/stack/program.ts'
 import { expect, onTestFinished } from 'vitest'
 import { SECRET } from './fixture.ts'
 
-/** The path of an example, and the environment that it runs in. */
-export const exampleOf = (file: string, socket: string) => ({
-  path: fileURLToPath(new URL(`../examples/${file}`, import.meta.url)),
-  env: {
-    PATH: process.env.PATH,
-    NODE_ENV: 'production',
-    PORT: '0',
-    REDIS_URL: `unix://${socket}`,
-    SESSION_SECRET: SECRET,
-  },
+const folder = fileURLToPath(new URL('..', import.meta.url))
+
+/**
+ * The blocks of TypeScript in a document, by its path in the repository, that begin with an import. All others are parts
+ * of a program.
+ */
+export const programsIn = (page: string): string[] =>
+  programsOf(readFileSync(join(folder, '../..', page), 'utf8'))
+
+export const programsOf = (text: string): string[] =>
+  [...text.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, program = '']) => program)
+
+export const pathOf = (example: string): string => join(folder, 'examples', example)
+
+/** The environment of a program. */
+export const envOf = (socket: string) => ({
+  PATH: process.env.PATH,
+  NODE_ENV: 'production',
+  PORT: '0',
+  REDIS_URL: `unix://${socket}`,
+  SESSION_SECRET: SECRET,
 })
 
 /** Starts an example as a process. `send` sends requests, and stores cookies as a browser does. */
-export async function startExample(file: string, socket: string, ...args: string[]) {
-  const { path, env } = exampleOf(file, socket)
+export const startExample = (file: string, socket: string) => start(file, [pathOf(file)], socket)
+
+/** As `startExample`, with a program of a document. */
+export const startText = (program: string, socket: string, ...args: string[]) =>
+  start('documented', ['--input-type=module-typescript', '--eval', program, ...args], socket)
+
+async function start(name: string, args: string[], socket: string) {
   const program = await startProgram({
-    name: file,
+    name,
     command: process.execPath,
-    args: [path, ...args],
-    env,
+    args,
+    cwd: folder, // from which a program of a document imports
+    env: envOf(socket),
     ready: /127\.0\.0\.1|port: \d+/,
     readyTimeoutMs: 100_000,
   })

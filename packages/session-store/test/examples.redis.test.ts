@@ -8,7 +8,7 @@ import Fastify from 'fastify'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { fastifySessionStore } from '../src/adapters/fastify-session.ts'
-import { startExample } from './example.ts'
+import { programsIn, startExample, startText } from './example.ts'
 import { readyStore, SECRET } from './fixture.ts'
 
 const server = redisOfThisFile()
@@ -57,9 +57,12 @@ test.each(['express-session.ts', 'fastify-session.ts'])('%s: data of a session',
   await stop()
 })
 
+/** Both show step 2 of the migration. */
+const [express = '', fastify = ''] = programsIn('docs/migrating.md')
+
 const me = { status: 200, body: { user: 'ada', data: { fields: { cart: ['book'] } } } }
 
-test('migrate-fastify.ts moves a session of @fastify/session to a token', async () => {
+test('docs/migrating.md: the program for Fastify moves a session of @fastify/session to a token', async () => {
   // Step 1 of the migration.
   const app = Fastify()
   onTestFinished(() => app.close())
@@ -75,7 +78,7 @@ test('migrate-fastify.ts moves a session of @fastify/session to a token', async 
   })
   const [old] = (await app.inject('/login')).cookies
 
-  const { cookies, send, stop } = await startExample('migrate-fastify.ts', server.socket)
+  const { cookies, send, stop } = await startText(fastify, server.socket)
   expect((await send('GET', '/me')).status).toBe(401)
   const cookie = `${old?.name}=${encodeURIComponent(old?.value ?? '')}`
   for (const headers of [{ cookie }, {}]) {
@@ -87,7 +90,7 @@ test('migrate-fastify.ts moves a session of @fastify/session to a token', async 
   await stop()
 })
 
-test('migrate.ts moves a session of connect-redis to a token', async () => {
+test('docs/migrating.md: the program for Express moves a session of connect-redis to a token', async () => {
   const client = createClient({ socket: { path: server.socket, tls: false } })
   await client.connect()
   onTestFinished(() => client.destroy())
@@ -109,12 +112,12 @@ test('migrate.ts moves a session of connect-redis to a token', async () => {
     }
     expect(await old.get(id)).toBe(null)
   }
-  const deployed = await startExample('migrate.ts', server.socket)
+  const deployed = await startText(express, server.socket)
   await checkMove(deployed, 'one')
   await old.set('late', data) // by a process of the previous version
   await checkMove(deployed, 'late')
 
-  const importing = await startExample('migrate.ts', server.socket, 'import')
+  const importing = await startText(express, server.socket, 'import')
   expect(importing.lines).toContain('{ imported: 2, existing: 0, skipped: {} }')
   await checkMove(importing, 'two')
   for (const { stop } of [deployed, importing]) await stop()

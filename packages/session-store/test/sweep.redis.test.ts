@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
 import { articleKeys as keys, prefixedKeys } from '../src/core/index.ts'
-import { exampleOf } from './example.ts'
+import { envOf, pathOf } from './example.ts'
 import { adminForThisTest, idOf, warningsOfThisTest } from './fixture.ts'
 import {
   Clock,
@@ -169,7 +169,7 @@ test('examples/janitor.ts, a job in a process of its own, completes the sweep', 
   // More than the steps of one run: each of the three scans takes one step per 100 keys.
   const others = Array.from({ length: 30_000 }, (_, index) => [`other:${index}`, ''])
   await server.redis.mset(Object.fromEntries(others))
-  const { path, env } = exampleOf('janitor.ts', server.socket)
-  await promisify(execFile)(process.execPath, [path], { env })
+  const env = envOf(server.socket)
+  await promisify(execFile)(process.execPath, [pathOf('janitor.ts')], { env })
   expect(await server.redis.exists(keys.sessions('ada'))).toBe(0)
 })

@@ -1,16 +1,13 @@
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
-import { promisify } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { makeCertificates, SERVER_NAME } from '@onetrip/stack/testing/certificates.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SessionStoreOptions } from '../src/core/index.ts'
-import { exampleOf } from './example.ts'
 import { newStore } from './fixture.ts'
 
 const server = redisOfThisFile()
@@ -119,20 +116,4 @@ test("Redis's own TLS, with a client certificate", async (context) => {
   await expect(view({ url, tls: { ca: authority.cert }, deadlineMs: 300 })).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
   })
-})
-
-test('examples/tls.ts', async () => {
-  const { port } = await tlsFrontForThisTest(server.socket, certificates)
-  const { authority, client } = certificates
-  const { path, env } = exampleOf('tls.ts', server.socket)
-  const { stdout } = await promisify(execFile)(process.execPath, [path], {
-    env: {
-      ...env,
-      REDIS_URL: `rediss://127.0.0.1:${port}`,
-      CA_FILE: authority.certFile,
-      CERT_FILE: client.certFile,
-      KEY_FILE: client.keyFile,
-    },
-  })
-  expect(stdout).toContain("{ user: 'ada', views: 1 }")
 })
