@@ -58,7 +58,6 @@ describe('functions of the store', () => {
       (value) => store.recordView(token, 'book', { idempotencyKey: value }),
     ],
     ['touch', 'number undefined', (value) => store.touch(token, value)],
-    ['requireFresh', 'number', async (value) => store.requireFresh(token, value)],
     ['patch', 'object list', (value) => store.patch(token, value)],
     ['ifVersion', 'number undefined', (value) => store.patch(token, {}, { ifVersion: value })],
     ['recentSessions', 'number undefined', (value) => store.recentSessions(value)],
@@ -119,7 +118,6 @@ describe('functions of the store', () => {
     ],
     ['ifVersion', () => [-1, 1.5, 1 / 0].map((ifVersion) => store.patch(token, {}, { ifVersion }))],
     ['unlessWithinSeconds', () => [store.touch(token, -1)]],
-    ['seconds', () => [-1, Number.NaN].map(async (age) => store.requireFresh(token, age))],
     ['subjects', () => [store.countAttempts([], 60)]],
     ['windowSeconds', () => [0, 1.5].map((seconds) => store.countAttempts(['ada'], seconds))],
     ['timeoutMs', () => [store.ready(-1)]],
@@ -173,7 +171,6 @@ describe('functions of the store', () => {
     }
     expect(() => without.tokenExpiresAt(token)).toThrow(TypeError)
     expect(() => without.renewToken(token)).toThrow(TypeError)
-    expect(() => without.requireFresh(token, 1)).toThrow(TypeError)
     expect(without.renewsTokens).toBe(false)
     expect(await without.endUserSessions('ada')).toBe(1)
     await externalSessions(without).put('one', { cart: ['book'] })

@@ -31,8 +31,6 @@ export const storeErrors = {
   ONETRIP_SEVERAL_COOKIES: refused(400, 'more than one session cookie; the response removes them'),
   ONETRIP_LOGIN_REQUIRED: refused(401, 'login required: send a session token'),
   ONETRIP_CROSS_SITE: refused(403, 'cross-site request rejected (CSRF protection)'),
-  /** Only `requireFresh`. The session continues. */
-  ONETRIP_STALE_LOGIN: refused(403, 'the login is too long ago: log in again'),
   ONETRIP_INVALID_TOKEN: refused(401, 'invalid token'),
   ONETRIP_EXPIRED_TOKEN: refused(401, 'the token has expired'),
   /**

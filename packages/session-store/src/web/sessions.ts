@@ -52,8 +52,6 @@ export interface RequestSession<Fields extends object = DeclaredFields> {
    * itself. One round trip.
    */
   renew(): Promise<NewSession>
-  /** The store's `requireFresh`. No round trip. */
-  requireFresh(seconds: number): void
   /** The store's `viewedItems`. One round trip. */
   viewedItems(): Promise<ViewedItem[]>
   /** The store's `data`. One round trip. */
@@ -188,10 +186,6 @@ export class WebSession implements RequestSession {
   async renew(): Promise<NewSession> {
     await this.check()
     return this.#web.store.renewToken(this.token)
-  }
-
-  requireFresh(seconds: number): void {
-    this.#web.store.requireFresh(this.token, seconds)
   }
 
   async data(): Promise<SessionData> {

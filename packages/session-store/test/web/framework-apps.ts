@@ -69,13 +69,6 @@ const routes: [path: string, handle: (incoming: Incoming) => Promise<unknown>][]
     },
   ],
   ['POST /renew', ({ session }) => session.renew()],
-  [
-    'POST /pay',
-    async ({ session }) => {
-      session.requireFresh(300)
-      return await session.check()
-    },
-  ],
   ['POST /mistaken', ({ by }) => by.login(42 as never)],
   [
     'GET /broken',

@@ -158,26 +158,4 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
       expect(renewed).not.toContain(cookie)
     }
   })
-
-  test('requireFresh asks for a login, which keeps the data and gives a new id', async () => {
-    const { send, store, time, token, cookie } = await running()
-    await store.patch(token, { cart: ['book'] })
-    time.now += 300_000
-    expect((await send('POST', '/pay', { cookie })).status).toBe(200)
-    time.now += 1
-    const roundTrips = messagesOf(roundTripChannel)
-    const refused = await send('POST', '/pay', { cookie })
-    expect(refused).toMatchObject({ status: 403, body: { code: 'ONETRIP_STALE_LOGIN' } })
-    expect([roundTrips.length, cookiesOf(refused)]).toEqual([0, []])
-    time.now += DAY // a renewal is no login
-    const renewed = tokenOf(cookiesOf(await send('GET', '/me', { cookie }))[0])
-    expect(() => store.requireFresh(renewed, 300)).toThrow('log in again')
-
-    const again = cookiesOf(await send('POST', '/login/ada', { cookie }))[0]?.split(';')[0] ?? ''
-    expect((await send('POST', '/pay', { cookie: again })).status).toBe(200)
-    expect((await send('GET', '/data', { cookie: again })).body).toMatchObject({
-      fields: { cart: ['book'] },
-    })
-    await expect(store.checkToken(renewed)).rejects.toMatchObject(gone)
-  })
 })
