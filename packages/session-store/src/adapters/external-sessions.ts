@@ -1,6 +1,6 @@
 import { callsOf, contextOf } from '../core/context.ts'
 import { decodeReadable, readStored, type SessionData } from '../core/data/data.ts'
-import type { SwappedField } from '../core/data/data-fields.ts'
+import { externalRules, type SwappedField } from '../core/data/data-fields.ts'
 import { sessionData, type WriteOptions } from '../core/data/session-data.ts'
 import { idempotent, StoreError } from '../core/errors.ts'
 import { checkName, checkNumber, checkString } from '../core/input.ts'
@@ -57,8 +57,7 @@ export interface ExternalSessionPage {
  * include it. Ended by one of them, it cannot be created again for `idleSeconds` (300 to 34,560,000). Other sessions
  * are guest sessions with data.
  *
- * Fields may have any names. Unless `dataLimits` are set, a session has at most 10,000 fields, a field 8 MiB of JSON,
- * and a write 32 MiB.
+ * Fields may have any names. A session has at most 10,000 fields, a field 8 MiB of JSON, and a write 32 MiB.
  *
  * All functions throw a `StoreError`: `ONETRIP_INVALID_INPUT` unless the id is a string of 1 to 1,024
  * characters, and the errors of `store.patch`.
@@ -180,8 +179,8 @@ function contentsOf(keys: Keys, ids: readonly string[]): Operation<ExternalSessi
  */
 export function externalSessions(store: SessionStore): ExternalSessions {
   const context = contextOf(store)
-  const { runner, keys, now, idleSeconds, maxSessionsPerUser, rules } = context
-  const byId = sessionData(context, rules.external)
+  const { runner, keys, now, idleSeconds, maxSessionsPerUser } = context
+  const byId = sessionData(context, externalRules)
   const lists = userSessionLists(context)
 
   /** Returns false if there is no session and none was created. */

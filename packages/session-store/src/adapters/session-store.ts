@@ -25,7 +25,7 @@ export interface AdapterOptions {
    * Moves sessions from this store when they are first read: writes them to the new store, then destroys them in the
    * old one. Until then the old store is authoritative, also for copies by `importConnectRedis`: a copy ends if the
    * old store does not have the session. Destroying a session destroys it in both, and blocks its id for
-   * `idleSeconds`. A session that the store cannot take (one beyond `dataLimits`) stays in the old store, and its
+   * `idleSeconds`. A session that the store cannot take (one beyond its limits) stays in the old store, and its
    * user gets a new session.
    */
   migrateFrom?: OldStore
@@ -118,7 +118,7 @@ export function adapter(store: SessionStore, options: AdapterOptions = {}) {
 
   /**
    * Moves a session from the old store. Returns false, and leaves it there, if the store cannot take it, such as one
-   * beyond `dataLimits`.
+   * beyond its limits.
    *
    * `add` blocks the id for as long as the old session may exist. So if this process ends before `destroyOld`, the old
    * session comes back neither instead of the new one nor after its end.
@@ -177,7 +177,7 @@ export function adapter(store: SessionStore, options: AdapterOptions = {}) {
     warnedOfUnmovable = true
     publishWarning({
       code: 'ONETRIP_SESSION_NOT_MOVED',
-      message: `a session of migrateFrom cannot be moved, and its user gets a new one: ${message}. Raise dataLimits. Further sessions cause no warning`,
+      message: `a session of migrateFrom cannot be moved, and its user gets a new one: ${message}. Further sessions cause no warning`,
     })
   }
 

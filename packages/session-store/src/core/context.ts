@@ -1,4 +1,3 @@
-import { dataRules } from './data/data-fields.ts'
 import { requireSession } from './errors.ts'
 import { checkFunctions, checkOptions } from './input.ts'
 import { articleKeys, prefixedKeys } from './keys.ts'
@@ -17,7 +16,6 @@ import { createTokens, type Tokens } from './tokens/tokens.ts'
 export interface StoreContext extends ReadContext {
   readonly tokens: Tokens
   readonly maxSessionsPerUser: number
-  readonly rules: ReturnType<typeof dataRules>
   readonly ends: SessionEnds
   readonly checks: Checks
 }
@@ -54,7 +52,6 @@ export function createContext(options: SessionStoreOptions): StoreContext {
     idleSeconds,
     maxSessionsPerUser,
     deadlineMs,
-    rules: dataRules(options.dataLimits),
   }
   checkRange('cachedChecks', cachedChecks, { min: 0, integer: true })
   const sender = chooseSender(options)

@@ -2,4 +2,7 @@
  * Options of earlier versions, and what replaces them. An option that is still set throws with this text, so that
  * nothing is lost in silence. To be removed with version 0.3.
  */
-export const removedOptions: Readonly<Record<string, string>> = {}
+export const removedOptions: Readonly<Record<string, string>> = {
+  dataLimits:
+    'its limits are constants: 64 fields of a session, 16,384 bytes of a field; keep larger data in keys of your own (run)',
+}

@@ -1,5 +1,4 @@
 import type { DataOption } from './data/data.ts'
-import type { DataLimits } from './data/data-fields.ts'
 import type { Keys } from './keys.ts'
 import type { NamesOf } from './option-names.ts'
 import type { JanitorOptions } from './retention/janitor-options.ts'
@@ -49,8 +48,6 @@ export interface SessionStoreOptions extends StrategyOptions {
    * plus `deadlineMs`. Not with a cluster. Default 0: every check asks Redis.
    */
   cachedChecks?: number
-  /** Limits of the data of one session. */
-  dataLimits?: DataLimits
   /**
    * Options of the janitor, which ends idle sessions and those beyond the maximum. The janitor runs from the
    * creation of the store until `close()`. `'elsewhere'`: no janitor in this store, because another process runs
@@ -112,7 +109,6 @@ export const storeOptionNames: NamesOf<SessionStoreOptions> = {
   idleSeconds: true,
   maxSessionsPerUser: true,
   cachedChecks: true,
-  dataLimits: true,
   janitor: true,
 }
 

@@ -5,7 +5,6 @@ import express, { type ErrorRequestHandler, type Request, type Response } from '
 import session, { type SessionOptions } from 'express-session'
 import { expect, onTestFinished } from 'vitest'
 import { type AdapterOptions, expressSessionStore } from '../../src/adapters/express-session.ts'
-import type { SessionStoreOptions } from '../../src/core/index.ts'
 import { Clock, type retentionServer } from '../retention-fixture.ts'
 
 /** Avoids declaring SessionData for the whole repository. */
@@ -28,17 +27,16 @@ export const versionsOfExpress: [version: string, express: Express, adapter: Ada
 interface Options {
   express?: Express
   session?: Partial<SessionOptions>
-  store?: Partial<SessionStoreOptions>
   adapter?: AdapterOptions
 }
 
 /** An application with express-session. Each call of `browser` returns a new client with its own cookies. */
 export async function expressForThisTest(
   server: ReturnType<typeof retentionServer>,
-  { express: version = express, session: options, store: storeOptions, ...own }: Options = {},
+  { express: version = express, session: options, ...own }: Options = {},
 ) {
   const clock = new Clock()
-  const store = await server.storeForThisTest(clock, storeOptions)
+  const store = await server.storeForThisTest(clock)
   const app = version()
   const adapter = expressSessionStore(store, own.adapter)
   const errors: unknown[] = []

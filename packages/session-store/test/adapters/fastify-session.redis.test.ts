@@ -4,9 +4,9 @@ import session from '@fastify/session'
 import Fastify, { type FastifyRequest } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fastifySessionStore } from '../../src/adapters/fastify-session.ts'
-import type { SessionStoreOptions } from '../../src/core/index.ts'
 import { SECRET, warningsOfThisTest } from '../fixture.ts'
 import { retentionServer } from '../retention-fixture.ts'
+import { tooManyFields } from './fixture.ts'
 
 const server = retentionServer()
 
@@ -37,11 +37,8 @@ interface Frameworks {
   regenerateDestroys: boolean
 }
 
-async function applicationOf(
-  { Fastify, cookie, session }: Frameworks,
-  options: Partial<SessionStoreOptions> = {},
-) {
-  const store = (await server.start(options)).store
+async function applicationOf({ Fastify, cookie, session }: Frameworks) {
+  const { store } = await server.start()
   const adapter = fastifySessionStore(store)
   const app = Fastify()
   onTestFinished(() => app.close())
@@ -76,11 +73,8 @@ async function applicationOf(
 }
 
 describe.each(versions)('%s', (_, frameworks) => {
-  const applicationForThisTest = (options?: Partial<SessionStoreOptions>) =>
-    applicationOf(frameworks, options)
-
   test('a session is kept, regenerated and destroyed', async () => {
-    const { adapter, ask } = await applicationForThisTest()
+    const { adapter, ask } = await applicationOf(frameworks)
     const { id } = await ask('/set', { user: 'ada' })
     expect(await ask('/set', { cart: ['book'] })).toEqual({ id })
     expect(await adapter.get(id)).toMatchObject({ user: 'ada', cart: ['book'] })
@@ -94,13 +88,12 @@ describe.each(versions)('%s', (_, frameworks) => {
 
   test('a save that fails is a warning, and the response has its status', async () => {
     const warnings = warningsOfThisTest()
-    const { app } = await applicationForThisTest({ dataLimits: { fieldBytes: 1_000 } })
-    const payload = { cart: 'x'.repeat(1_000) }
-    const response = await app.inject({ method: 'POST', url: '/set', payload })
+    const { app } = await applicationOf(frameworks)
+    const response = await app.inject({ method: 'POST', url: '/set', payload: tooManyFields })
     expect(response.statusCode).toBe(400)
     expect(response.cookies).toEqual([])
     expect(warnings).toEqual([
-      { code: 'ONETRIP_SESSION_NOT_SAVED', message: expect.stringContaining('data field "cart"') },
+      { code: 'ONETRIP_SESSION_NOT_SAVED', message: expect.stringContaining('at most 10000') },
     ])
   })
 })

@@ -65,14 +65,13 @@ describe('importConnectRedis', () => {
   })
 
   test('skips keys that are not sessions, with the reason', async () => {
-    const dataLimits = { fieldBytes: 16_384 }
-    const { store, old, client, send } = await bothForThisTest('s*[1]:', { dataLimits })
+    const { store, old, client, send } = await bothForThisTest('s*[1]:')
     const garbage = {
       json: '{"cookie":{}',
       null: 'null',
       cookieless: '{"user":"ada"}',
       expired: '{"cookie":{"expires":"2001-01-01T00:00:00.000Z"}}',
-      large: JSON.stringify({ cookie: {}, text: 'x'.repeat(20_000) }),
+      large: JSON.stringify({ cookie: {}, text: 'x'.repeat(8 * 2 ** 20) }),
       '': '{"cookie":{}}',
       ['i'.repeat(2_000)]: '{"cookie":{}}',
     }

@@ -2,17 +2,15 @@ import { RedisStore } from 'connect-redis'
 import session from 'express-session'
 import { createClient } from 'redis'
 import { onTestFinished } from 'vitest'
-import type { SessionStoreOptions } from '../../src/core/index.ts'
 import { Clock, type retentionServer } from '../retention-fixture.ts'
 
 export const IDLE_SECONDS = 3600
 
 /** Returns a function that creates a store, and connect-redis with its client of node-redis. */
 export const migrationForEachTest =
-  (server: ReturnType<typeof retentionServer>) =>
-  async (prefix?: string, options: Partial<SessionStoreOptions> = {}) => {
+  (server: ReturnType<typeof retentionServer>) => async (prefix?: string) => {
     const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { idleSeconds: IDLE_SECONDS, ...options })
+    const store = await server.storeForThisTest(clock, { idleSeconds: IDLE_SECONDS })
     const client = createClient({ socket: { path: server.socket, tls: false } })
     client.on('error', () => undefined)
     await client.connect()

@@ -1,52 +1,33 @@
 import { isDate } from 'node:util/types'
 import { StoreError } from '../errors.ts'
-import { checkName, checkObject, checkOptions, MAX_NAME_LENGTH } from '../input.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { checkRange } from '../range.ts'
-
-/**
- * Limits of the data of one session. The defaults for `externalSessions(store)`, and so for the session stores of
- * frameworks, are the maxima: they replace stores without limits.
- */
-export interface DataLimits {
-  /** Maximum number of fields of a session, and of one patch. 1 to 10,000. Default 64. */
-  fields?: number
-  /** Maximum size of one field's JSON text, in bytes (UTF-8). 2 to 8,388,608. Default 16,384. */
-  fieldBytes?: number
-  /** Maximum size of all names and JSON texts of one patch, in bytes (UTF-8). 2 to 33,554,432. Default 65,536. */
-  patchBytes?: number
-}
-
-const optionNames: NamesOf<DataLimits> = { fields: true, fieldBytes: true, patchBytes: true }
+import { checkName, checkObject, MAX_NAME_LENGTH } from '../input.ts'
 
 /** What the data of a session may contain. */
-export interface DataRules extends Required<DataLimits> {
+export interface DataRules {
+  /** Maximum number of fields of a session, and of one patch. */
+  readonly fields: number
+  /** Maximum size of one field's JSON text, in bytes (UTF-8). */
+  readonly fieldBytes: number
+  /** Maximum size of all names and JSON texts of one patch, in bytes (UTF-8). */
+  readonly patchBytes: number
   /** Whether fields may have any names. Otherwise, those of `checkName`. */
   readonly anyName: boolean
 }
 
-const maxima = { fields: 10_000, fieldBytes: 8_388_608, patchBytes: 33_554_432 }
-const defaults = { fields: 64, fieldBytes: 16_384, patchBytes: 65_536 }
+/** The rules for sessions of tokens. */
+export const tokenRules: DataRules = {
+  fields: 64,
+  fieldBytes: 16_384,
+  patchBytes: 65_536,
+  anyName: false,
+}
 
-/**
- * The rules for sessions of tokens and for external sessions.
- *
- * @throws TypeError if a limit is out of range.
- */
-export function dataRules(limits: DataLimits = {}): { tokens: DataRules; external: DataRules } {
-  checkOptions('dataLimits', limits)
-  checkOptionNames('dataLimits', limits, optionNames)
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  const limited: DataLimits = Object.fromEntries(given)
-  const rules = {
-    tokens: { ...defaults, ...limited, anyName: false },
-    external: { ...maxima, ...limited, anyName: true },
-  }
-  for (const name of ['fields', 'fieldBytes', 'patchBytes'] as const) {
-    const min = name === 'fields' ? 1 : 2
-    checkRange(`dataLimits.${name}`, rules.tokens[name], { min, max: maxima[name], integer: true })
-  }
-  return rules
+/** The rules for external sessions, and so for the session stores of frameworks, which replace stores without limits. */
+export const externalRules: DataRules = {
+  fields: 10_000,
+  fieldBytes: 8_388_608,
+  patchBytes: 33_554_432,
+  anyName: true,
 }
 
 /** Begins a stored name that is the JSON text of the field's name. `checkName` allows no such name. */

@@ -12,7 +12,13 @@ import {
   withData,
   writeData,
 } from './data.ts'
-import { type DataRules, encodeFields, encodeSwap, type SwappedField } from './data-fields.ts'
+import {
+  type DataRules,
+  encodeFields,
+  encodeSwap,
+  type SwappedField,
+  tokenRules,
+} from './data-fields.ts'
 
 export interface WriteOptions extends PatchOptions, Pick<DataWrite, 'blockedMs' | 'user'> {
   /** The new time of last use of the session, in milliseconds since 1970. Default now. */
@@ -77,8 +83,8 @@ export function sessionData({ runner, keys, now, idleSeconds }: SessionContext, 
 
 /** The functions of the store for session data, by token. */
 export function dataFunctions<Fields extends object>(context: StoreContext) {
-  const { tokens, rules } = context
-  const byId = sessionData(context, rules.tokens)
+  const { tokens } = context
+  const byId = sessionData(context, tokenRules)
 
   return {
     /**
@@ -98,7 +104,7 @@ export function dataFunctions<Fields extends object>(context: StoreContext) {
      *
      * @returns The new version.
      * @throws StoreError `ONETRIP_UNKNOWN_SESSION`; `ONETRIP_CONFLICT` if the version of the data is not
-     *   `ifVersion`; `ONETRIP_INVALID_INPUT` for a value that is not JSON or exceeds `dataLimits`.
+     *   `ifVersion`; `ONETRIP_INVALID_INPUT` for a value that is not JSON or exceeds a limit.
      */
     async patch(
       token: string,

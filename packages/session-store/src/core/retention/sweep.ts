@@ -22,7 +22,7 @@ const ENTRIES_READ = 100
  * Removes leftovers of interrupted logins, logouts and views.
  *
  * Without `sweepKeys` it finds only those of sessions that have a login or a last-seen time. The others stay: the
- * views or data of a session that is gone (at most 25 items, and `dataLimits`), and entries of users' lists (about
+ * views or data of a session that is gone (at most 25 items and 64 fields), and entries of users' lists (about
  * 100 bytes each), which the next reading of the list removes.
  */
 export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
