@@ -3,6 +3,12 @@ import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { dashboardQueries } from './dashboard.ts'
+
+interface Service {
+  image: string
+  environment?: Record<string, string>
+}
 
 const read = (path: string) => readFileSync(join(repository, path), 'utf8')
 const guide = read('docs/containers.md')
@@ -19,13 +25,28 @@ test('the guide names every setting of docker-compose.yml', () => {
   ).toEqual([])
 })
 
-test('docker/password.yml and the monitoring cover every API', () => {
-  const services = parse(compose, { merge: true }).services as Record<string, { image: string }>
+test('docker/password.yml and the monitoring cover every API and every Redis', () => {
+  const services = parse(compose, { merge: true }).services as Record<string, Service>
   const apis = Object.keys(services).filter((name) => services[name]?.image === 'onetrip-demo')
   expect(apis).toEqual(['api', 'api-naive', 'api-cluster'])
   expect(Object.keys(parse(read('docker/password.yml')).services)).toEqual(apis)
   const { scrape_configs: jobs } = parse(read('docker/prometheus/prometheus.yml'))
-  expect(jobs.map(({ job_name }: { job_name: string }) => job_name)).toEqual(apis)
+  expect(jobs.map(({ job_name }: { job_name: string }) => job_name)).toEqual([...apis, 'redis'])
+  const servers = Object.keys(services).filter((name) =>
+    /^onetrip-redis:/.test(services[name]?.image ?? ''),
+  )
+  expect(servers).toHaveLength(7)
+  expect(jobs.at(-1).dns_sd_configs[0].names).toEqual(servers)
+  expect(services.redis?.environment?.EXPORTED_SERVERS?.split(' ')).toEqual(
+    servers.map((name) => `${name}:6379`),
+  )
+})
+
+test('docs/operations.md describes exactly the metrics of Redis that alerts and dashboard use', () => {
+  const used = [read('docker/prometheus/rules.yml'), ...dashboardQueries()].join('\n')
+  expect(matches(read('docs/operations.md'), /`(redis_(?!exporter)\w+)`/g)).toEqual(
+    matches(used, /(?<!:)\b(redis_(?!exporter)\w+)/g),
+  )
 })
 
 test('docker-compose.yml and Dockerfiles use only features of Compose 1.29 and the classic builder', () => {

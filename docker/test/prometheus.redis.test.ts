@@ -2,17 +2,21 @@ import { spawnSync } from 'node:child_process'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { credentialsOf, unixUrl, withPasswordOf } from '@onetrip/stack/address.ts'
 import { apiUrl } from '@onetrip/stack/api.ts'
 import { repository } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { type Program, startProgram } from '@onetrip/stack/program.ts'
-import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
+import { startRedis } from '@onetrip/stack/redis.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { startApiProcess } from '../../apps/api/test/api-process.ts'
 import { Client } from './client.ts'
 import { dashboardQueries } from './dashboard.ts'
 
-const installed = spawnSync('prometheus', ['--version']).status === 0
+const installed = ['prometheus', 'prometheus-redis-exporter'].every(
+  (program) => spawnSync(program, ['--version']).status === 0,
+)
 
 interface Rule {
   name: string
@@ -23,35 +27,64 @@ interface Rule {
   state?: 'inactive' | 'pending' | 'firing'
 }
 
-/** Needs Prometheus (Debian: apt install prometheus), which is older than the image in docker-compose.yml. */
+/**
+ * Needs Prometheus and redis_exporter (Debian: apt install prometheus prometheus-redis-exporter), which are older than
+ * the images in docker-compose.yml.
+ */
 describe.skipIf(!installed)('a real Prometheus with our configuration, on real APIs', () => {
-  let redis: TestRedis
+  let redis: Program
   let prometheus: string
   const programs: Program[] = []
   let directory: string
 
   beforeAll(async () => {
-    redis = await testRedis()
     directory = await mkdtemp(join(tmpdir(), 'onetrip-prometheus-'))
-    const [port = 0, pooled = 0, naive = 0] = await freePorts(3)
+    const socket = join(directory, 'redis.sock')
+    const secrets = join(directory, 'secrets')
+    redis = await startRedis({ socket, directory, secrets })
+    const [port = 0, pooled = 0, naive = 0, exporter = 0] = await freePorts(4)
+    const REDIS_URL = await withPasswordOf('api', unixUrl(socket), secrets)
     const start = (strategy: 'batch' | 'naive', port: number) =>
-      startApiProcess({
-        STRATEGY: strategy,
-        PORT: String(port),
-        REDIS_URL: `unix://${redis.socket}`,
-        REDIS_INFO_INTERVAL_SECONDS: '1',
-      })
-    programs.push(...(await Promise.all([start('batch', pooled), start('naive', naive)])))
+      startApiProcess({ STRATEGY: strategy, PORT: String(port), REDIS_URL })
+    const { username, password } = await credentialsOf('exporter', secrets)
+    programs.push(
+      ...(await Promise.all([
+        start('batch', pooled),
+        start('naive', naive),
+        startProgram({
+          name: 'redis_exporter',
+          command: 'prometheus-redis-exporter',
+          args: [
+            '--redis.addr=',
+            `--redis.user=${username}`,
+            '--config-command=-',
+            `--web.listen-address=127.0.0.1:${exporter}`,
+          ],
+          env: { ...process.env, REDIS_PASSWORD: password },
+          ready: /Providing metrics/,
+        }),
+      ])),
+    )
     await copyFile(join(repository, 'docker/prometheus/rules.yml'), join(directory, 'rules.yml'))
-    const config = await readFile(join(repository, 'docker/prometheus/prometheus.yml'), 'utf8')
-    // Docker's DNS does not exist here. Shorter intervals make the test faster.
-    const targets = [pooled, naive]
-    const own = config
-      .replaceAll(/dns_sd_configs:(\n {6}.*)+/g, () => {
-        return `static_configs: [{ targets: ['127.0.0.1:${targets.shift()}'] }]`
-      })
-      .replaceAll(/(interval|timeout): \ds/g, '$1: 1s')
-    expect(targets).toEqual([])
+    const config = parse(
+      await readFile(join(repository, 'docker/prometheus/prometheus.yml'), 'utf8'),
+    )
+    // Shorter intervals make the test faster.
+    config.global = { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' }
+    // Docker's DNS does not exist here.
+    const targets: Record<string, object> = {
+      api: { targets: [`127.0.0.1:${pooled}`] },
+      'api-naive': { targets: [`127.0.0.1:${naive}`] },
+      redis: { targets: ['redis:6379'], labels: { __meta_dns_name: 'redis' } },
+    }
+    for (const job of config.scrape_configs) {
+      delete job.dns_sd_configs
+      const target = targets[job.job_name]
+      job.static_configs = target ? [target] : []
+    }
+    const own = stringify(config)
+      .replace('redis://$1:6379', `unix://${socket}`)
+      .replace('redis-exporter:9121', `127.0.0.1:${exporter}`)
     await writeFile(join(directory, 'prometheus.yml'), own)
     prometheus = `http://127.0.0.1:${port}`
     programs.push(
@@ -95,15 +128,19 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
   const rules = async () =>
     (await ask<{ groups: { rules: Rule[] }[] }>('rules')).groups.flatMap(({ rules }) => rules)
 
-  test('finds both variants and evaluates every rule', async () => {
+  test('finds both variants and Redis, and evaluates every rule', async () => {
     await expect
       .poll(async () => (await query('up')).map(({ metric, value }) => [metric.job, value[1]]))
       .toEqual(
         expect.arrayContaining([
           ['api', '1'],
           ['api-naive', '1'],
+          ['redis', '1'],
         ]),
       )
+    await expect
+      .poll(async () => (await query('redis_up')).map(({ metric, value }) => [metric, value[1]]))
+      .toEqual([[{ __name__: 'redis_up', job: 'redis', instance: 'redis:6379' }, '1']])
     await expect
       .poll(async () => (await rules()).filter(({ health }) => health !== 'ok'))
       .toEqual([])
@@ -126,20 +163,28 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
   test('rules and queries use only metrics that exist', async () => {
     const known = new Set(await ask<string[]>('label/__name__/values'))
     known.add('onetrip_worker_restarts_total') // only with WORKERS
-    known.add('onetrip_redis_replication_link_up') // only for replicas
+    known.add('redis_master_link_up') // only for replicas
+    known.add('redis_max_clients') // newer versions of redis_exporter
+    known.add('redis_config_maxclients') // older versions, with CONFIG GET
     const expressions = [...dashboardQueries(), ...(await rules()).map(({ query }) => query)]
     const used = new Set(
-      expressions.join('\n').match(/\b(onetrip|http|nodejs|process)[_:]\w[\w:]*/g),
+      expressions.join('\n').match(/\b(onetrip|http|nodejs|process|redis)[_:]\w[\w:]*/g),
     )
     expect(used.size).toBeGreaterThan(30)
     expect([...used].filter((name) => !known.has(name))).toEqual([])
+  })
+
+  test('the user exporter has all permissions that redis_exporter needs', async () => {
+    const calls = (state: string) => query(`redis_commands_${state}_total{cmd=~"info|slowlog.*"}`)
+    await expect.poll(async () => (await calls('rejected_calls')).length).toBe(3)
+    expect(await query('redis_commands_rejected_calls_total > 0')).toEqual([])
   })
 
   test('no alert fires until Redis is killed', async () => {
     const active = async () =>
       (await rules()).filter(({ type, state }) => type === 'alerting' && state !== 'inactive')
     expect((await active()).filter(({ state }) => state === 'firing')).toEqual([])
-    redis.program.signal('SIGKILL')
+    redis.signal('SIGKILL')
     await expect.poll(async () => (await active()).map(({ name }) => name)).toContain('RedisDown')
   })
 })

@@ -35,7 +35,7 @@ test('in docker-compose.yml, mounted paths exist and third-party images are pinn
   expect(mounts.length).toBeGreaterThan(2)
   expect(mounts.filter((path) => !existsSync(join(repository, path)))).toEqual([])
   const foreign = all(/^ +image: (.+)/gm).filter((image) => !image.startsWith('onetrip-'))
-  expect(foreign).toHaveLength(2)
+  expect(foreign).toHaveLength(3)
   for (const image of foreign) expect(image).toMatch(/:v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$/)
 })
 

@@ -182,12 +182,6 @@ export const configSchema = Type.Object({
     description:
       'Janitor interval in seconds. Until its next run, a view refreshes an idle session. 0: another process runs the janitor of this data',
   }),
-  REDIS_INFO_INTERVAL_SECONDS: Type.Integer({
-    default: 15,
-    minimum: 0,
-    maximum: 3600,
-    description: 'How often INFO is read from Redis for /metrics, in seconds; 0: never',
-  }),
   PUBLIC_ORIGINS: Type.String({
     default: '',
     pattern: '^(https?://[^/,\\s]+(,https?://[^/,\\s]+)*)?$',

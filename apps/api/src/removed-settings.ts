@@ -11,6 +11,8 @@ const sentinelUrl = 'use REDIS_URL=redis+sentinel://user@host:port,host:port/nam
 export const removedSettings: Readonly<Record<string, string>> = {
   AUTH: ownLogin,
   USERS_FILE: ownLogin,
+  REDIS_INFO_INTERVAL_SECONDS:
+    'the metrics of Redis now come from redis_exporter (docs/operations.md#metrics-of-redis)',
   REDIS_CLUSTER: 'use REDIS_URL=redis+cluster://user@host:port,host:port',
   REDIS_SENTINELS: sentinelUrl,
   REDIS_SENTINEL_NAME: sentinelUrl,

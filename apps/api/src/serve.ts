@@ -11,7 +11,6 @@ import { type Config, loadConfig } from './config.ts'
 import { messageWithCause } from './error-message.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOfWarnings, loggerOptions, standardOutput } from './logging.ts'
-import { pollRedis } from './metrics/redis-poller.ts'
 import { createRegistry } from './metrics/registry.ts'
 import { redisLocation, topologyOf, transportOf } from './redis-location.ts'
 import { configuredStore } from './store.ts'
@@ -149,15 +148,6 @@ async function serveFromThisProcess(
   if (primary) onFirstSignal(ending.close)
   await store.ready(config.STARTUP_DEADLINE_MS)
   if (isFirst) await logNodes(app)
-  if (config.REDIS_INFO_INTERVAL_SECONDS > 0 && isFirst) {
-    pollRedis({
-      location: redis,
-      intervalSeconds: config.REDIS_INFO_INTERVAL_SECONDS,
-      deadlineMs: config.REDIS_DEADLINE_MS,
-      registry,
-      log: app.log,
-    })
-  }
   await primary?.mayListen()
   await listen(app, config)
 }

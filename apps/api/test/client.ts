@@ -33,8 +33,9 @@ export const logIn = async (url: string, user = 'ada'): Promise<string> =>
 export const metricsOf = async (url: string): Promise<Metric[]> =>
   parseMetrics(await (await fetch(`${url}/metrics`)).text())
 
-/** `onetrip_redis_up` by node. */
-export async function upOf(url: string): Promise<Record<string, number>> {
-  const up = (await metricsOf(url)).filter(({ name }) => name === 'onetrip_redis_up')
-  return Object.fromEntries(up.map(({ labels, value }) => [labels.node, value]))
+/** `onetrip_store_pool_connections`: how many are `ready` and `down`. */
+export async function connectionsOf(url: string): Promise<Record<string, number>> {
+  const metrics = await metricsOf(url)
+  const states = metrics.filter(({ name }) => name === 'onetrip_store_pool_connections')
+  return Object.fromEntries(states.map(({ labels, value }) => [labels.state, value]))
 }

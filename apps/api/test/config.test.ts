@@ -150,6 +150,12 @@ test('a removed setting in .env is rejected', () => {
   expect(() => loadConfig({ SESSION_SECRETS })).toThrow('AUTH is no longer a setting')
 })
 
+test('the error about a removed setting says what replaces it', () => {
+  expect(() => loadConfig({ SESSION_SECRETS, REDIS_INFO_INTERVAL_SECONDS: '0' })).toThrow(
+    'REDIS_INFO_INTERVAL_SECONDS is no longer a setting: the metrics of Redis now come from redis_exporter',
+  )
+})
+
 test('the error about a secret that is too short does not show the secret', () => {
   const SESSION_SECRETS_FILE = fileForThisTest('short-secret')
   expect(() => loadConfig({ SESSION_SECRETS_FILE })).toThrow(/^(?!.*short-secret).*SESSION_SECRETS/)

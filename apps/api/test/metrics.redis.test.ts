@@ -1,12 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Metric, parseMetrics } from '@onetrip/stack/metrics.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import type { FastifyInstance } from 'fastify'
 import { AggregatorRegistry } from 'prom-client'
-import { expect, onTestFinished, test } from 'vitest'
-import { pollRedis } from '../src/metrics/redis-poller.ts'
-import { createRegistry } from '../src/metrics/registry.ts'
+import { expect, test } from 'vitest'
 import { appForThisTest, bearer, login, view } from './support.ts'
 
 const server = redisOfThisFile()
@@ -94,64 +91,4 @@ test('measures runs of the janitor and what it removed', async () => {
   expect(values(metrics, 'onetrip_janitor_removed_total', { kind: 'session' })).toEqual([1])
   const [lastRun = 0] = values(metrics, 'onetrip_janitor_last_run_timestamp_seconds')
   expect(Math.abs(Date.now() / 1000 - lastRun)).toBeLessThan(60)
-})
-
-/** Polls Redis until the end of the test. Returns a function that reads the values of a metric, and the log. */
-function polling(location: { url: string }, options: { every?: number; deadlineMs?: number } = {}) {
-  const { every = 0.02, deadlineMs = 1_000 } = options
-  const registry = createRegistry()
-  const lines: object[] = []
-  const log = (fields: object, message: string) => void lines.push({ ...fields, message })
-  const loggers = { warn: log, info: log } as never
-  onTestFinished(
-    pollRedis({ location, intervalSeconds: every, deadlineMs, registry, log: loggers }),
-  )
-  const read = async (name: string, labels: Record<string, string> = {}) =>
-    values(parseMetrics(await registry.metrics()), `onetrip_redis_${name}`, labels)
-  return { read, lines }
-}
-
-test('Redis is polled on one connection; an outage and the recovery are logged once each', async () => {
-  const redis = await redisForThisTest()
-  const node = redis.socket
-  const { read, lines } = polling({ url: `unix://${node}` })
-  const first = async (name: string) => (await read(name))[0]
-  await expect.poll(() => read('up', { node })).toEqual([1])
-  expect(await read('connected_clients')).toEqual([1])
-  expect(await read('aof_last_write_ok')).toEqual([1])
-  expect(await first('memory_fragmentation_ratio')).toBeGreaterThan(0)
-  expect(await first('net_output_bytes_total')).toBeGreaterThan(0)
-  expect(await first('cpu_seconds_total')).toBeGreaterThan(0)
-  expect(await read('client_recent_max_output_buffer_bytes')).toHaveLength(1)
-  await expect.poll(() => first('mem_clients_normal_bytes')).toBeGreaterThan(0) // updated periodically
-  const infos = async (of: string) => (await read(`commands_${of}`, { cmd: 'info' }))[0]
-  await expect.poll(() => infos('total')).toBeGreaterThan(1)
-  await expect.poll(() => infos('duration_seconds_total')).toBeGreaterThan(0)
-
-  redis.program.signal('SIGKILL')
-  await redis.program.exited
-  await expect.poll(() => read('up')).toEqual([0])
-  // Absent: rate() would take a counter at 0 for a reset.
-  expect([...(await read('commands_processed_total')), ...(await read('commands_total'))]).toEqual(
-    [],
-  )
-  await redis.restart()
-  await expect.poll(() => read('up')).toEqual([1])
-  expect(lines).toMatchObject([
-    { node, message: 'Redis does not answer' },
-    { node, message: 'Redis answers again' },
-  ])
-})
-
-test('polling continues after connections whose handshake got no reply', async () => {
-  const sidecar = await sidecarForThisTest(server.socket)
-  sidecar.breakDown()
-  const { read, lines } = polling(
-    { url: `redis://127.0.0.1:${sidecar.port}/5` },
-    { deadlineMs: 200 },
-  )
-  await sidecar.untilHanging(2)
-  expect(lines).toMatchObject([{ err: { message: 'no reply during the handshake' } }])
-  sidecar.mend()
-  await expect.poll(() => read('up')).toEqual([1])
 })

@@ -7,6 +7,7 @@
 # REDIS_IO_THREADS  number of I/O threads, with the main thread; empty: 1, off
 # REDIS_DATA        data directory (default /data); a node of a cluster uses a subfolder with its name
 # REDIS_SECRETS     folder of the passwords (default /secrets); missing passwords are generated
+# EXPORTED_SERVERS  addresses that redis_exporter reads metrics from (`redis:6379`), for its file of passwords
 #
 # Does not need root. The root file system may be read-only; /data and /tmp must be writable.
 set -eu
@@ -43,13 +44,27 @@ sha256_of() {
   printf %s "$password" | sha256sum | cut -d ' ' -f 1
 }
 
-mkdir -p "$secrets/api" "$secrets/operator"
+mkdir -p "$secrets/api" "$secrets/operator" "$secrets/exporter"
 secret "$secrets/api/redis-password"
 secret "$secrets/api/session-secrets"
 secret "$secrets/operator/redis-password"
+secret "$secrets/exporter/redis-password"
 
 api=$(sha256_of "$secrets/api/redis-password")
 operator=$(sha256_of "$secrets/operator/redis-password")
+exporter=$(sha256_of "$secrets/exporter/redis-password")
+if [ -n "${EXPORTED_SERVERS:-}" ]; then
+  # redis_exporter reads passwords from a JSON object with the URL of each server.
+  password=$(password_in "$secrets/exporter/redis-password" | sed 's/[\\"]/\\&/g')
+  comma=''
+  {
+    for server in $EXPORTED_SERVERS; do
+      printf '%s"redis://exporter@%s": "%s"' "${comma:-{ }" "$server" "$password"
+      comma=', '
+    done
+    echo ' }'
+  } >"$secrets/exporter/passwords.json"
+fi
 set -- --aclfile "$users" --io-threads "${REDIS_IO_THREADS:-1}" "$@"
 templates=$share/users.acl
 data=${REDIS_DATA:-/data}
@@ -79,7 +94,8 @@ fi
 
 # shellcheck disable=SC2086 # the paths of templates are ours, without spaces
 cat $templates | sed -e '/^ *#/d' -e "s/@API_PASSWORD_SHA256@/$api/" \
-  -e "s/@OPERATOR_PASSWORD_SHA256@/$operator/" -e "s/@CLUSTER_PASSWORD_SHA256@/$cluster/" \
+  -e "s/@OPERATOR_PASSWORD_SHA256@/$operator/" -e "s/@EXPORTER_PASSWORD_SHA256@/$exporter/" \
+  -e "s/@CLUSTER_PASSWORD_SHA256@/$cluster/" \
   -e "s/@REPLICATION_PASSWORD_SHA256@/$replication/" ${left_out:+-e "s/$left_out//"} |
   awk '/^user /{ if (line) print line; line = $0; next } { line = line $0 } END { print line }' \
     >"$users"

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { sha256 } from './files.ts'
 
 /** The users of `users.acl` with a password. */
-export const userNames = ['api', 'operator'] as const
+export const userNames = ['api', 'operator', 'exporter'] as const
 /** The users of `cluster.acl`. */
 export const clusterUserNames = ['replication', 'cluster'] as const
 export type UserName = (typeof userNames | typeof clusterUserNames)[number]

@@ -74,12 +74,13 @@ const scriptOf = (name: string) =>
 interface EntryPoint {
   args?: string[]
   node?: string
+  env?: Record<string, string>
 }
 
 /** Runs the entry point of a container with a redis-server that prints its arguments. */
 async function entryPoint(
   folder: string,
-  { args = [], node = '' }: EntryPoint = {},
+  { args = [], node = '', env }: EntryPoint = {},
 ): Promise<string[]> {
   const own = join(folder, `node-${node}`)
   mkdirSync(own, { recursive: true })
@@ -95,6 +96,7 @@ async function entryPoint(
       REDIS_SECRETS: join(folder, 'secrets'),
       REDIS_DATA: join(folder, 'data'),
       REDIS_SHARE: fileURLToPath(new URL('..', import.meta.url)),
+      ...env,
     },
   })
   return stdout.trim().split('\n')
@@ -111,7 +113,7 @@ test('the entry point of a container writes the same users and passes its argume
   const args = await entryPoint(folder, { args: ['--appendfsync', 'always'] })
   expect(args.slice(-2)).toEqual(['--appendfsync', 'always'])
   const secrets = join(folder, 'secrets')
-  expect(readdirSync(secrets).sort()).toEqual(['api', 'operator'])
+  expect(readdirSync(secrets).sort()).toEqual(['api', 'exporter', 'operator'])
   expect(modeOf(passwordFile(secrets, 'api'))).toBe('640')
   expect(readFileSync(join(secrets, 'api', 'session-secrets'), 'utf8')).toMatch(/^[\w-]{43}$/)
   await writeUsers(secrets, join(folder, 'ours.acl'))
@@ -125,7 +127,7 @@ test('containers of nodes that start at the same time have the same users and re
   const secrets = join(folder, 'secrets')
   await writeUsers(secrets, join(folder, 'ours.acl'), true)
   const ours = readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' ')
-  const names = ['default', 'api', 'operator', 'replication', 'cluster']
+  const names = ['default', 'api', 'operator', 'exporter', 'replication', 'cluster']
   expect([...ours.matchAll(/^user (\w+)/gm)].map(([, name]) => name)).toEqual(names)
   expect(ours).not.toContain('config|get') // which would show the password of replicas
   for (const [index, args] of all.entries()) {
@@ -178,6 +180,19 @@ test('a container ignores white space at the ends of passwords, as npm run redis
   await writeUsers(secrets, join(folder, 'ours.acl'), true)
   expect(usersOf(args)).toBe(readFileSync(join(folder, 'ours.acl'), 'utf8').replaceAll(/ +/g, ' '))
   expect(readFileSync(after(args, '--include'), 'utf8')).toContain('\nmasterauth some-password\n')
+})
+
+test('a container writes the file of passwords that redis_exporter reads', async () => {
+  const folder = folderForThisTest()
+  const secrets = join(folder, 'secrets')
+  writePasswords(secrets, 'with "quotes" and \\ in it\n')
+  await entryPoint(folder, { env: { EXPORTED_SERVERS: 'redis:6379 redis-1:6379' } })
+  const file = join(secrets, 'exporter', 'passwords.json')
+  expect(modeOf(file)).toBe('640')
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+    'redis://exporter@redis:6379': 'with "quotes" and \\ in it',
+    'redis://exporter@redis-1:6379': 'with "quotes" and \\ in it',
+  })
 })
 
 test('the health check of a container reads the password in the same way', async () => {

@@ -51,10 +51,10 @@ export function requireOwnHost(url: string, owned: boolean): void {
 }
 
 /**
- * Users of `users.acl` and `cluster.acl` (apps/server-build): for the API, for monitoring, and for forming a
- * cluster.
+ * Users of `users.acl` and `cluster.acl` (apps/server-build): for the API, for monitoring, for redis_exporter, and
+ * for forming a cluster.
  */
-export type RedisUser = 'api' | 'operator' | 'cluster'
+export type RedisUser = 'api' | 'operator' | 'exporter' | 'cluster'
 
 /** The file with the password of a user in a folder of secrets. */
 const passwordFileOf = (user: RedisUser, secrets: string): string =>

@@ -156,6 +156,22 @@ test('the user operator can monitor Redis, but not read or change data', async (
   }
 })
 
+test('the user exporter may read statistics only', async () => {
+  const call = await clientForThisTest('exporter')
+  expect(await call('INFO', 'ALL')).toContain('used_memory:')
+  expect(await call('SLOWLOG', 'GET', 1)).toEqual(expect.any(Array))
+  for (const [name, ...args] of [
+    ['HGETALL', 'login:'],
+    ['SCAN', 0],
+    ['CONFIG', 'GET', '*'],
+    ['CLIENT', 'LIST'],
+    ['SLOWLOG', 'RESET'],
+    ['FLUSHALL'],
+  ] as const) {
+    expect(await call(name, ...args), name).toContain('NOPERM')
+  }
+})
+
 test.each([
   [['PING'], 'NOAUTH'],
   [['INFO'], 'NOAUTH'],

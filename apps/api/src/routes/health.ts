@@ -65,7 +65,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/readyz',
     {
-      logLevel: 'error', // no warning per probe: metrics/redis-node.ts logs an outage once
+      logLevel: 'error', // no warning per probe: the alert RedisDown reports an outage
       schema: {
         operationId: 'isReady',
         summary: 'Readiness: the instance can serve requests',

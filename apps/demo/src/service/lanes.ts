@@ -41,7 +41,6 @@ const settings = {
   REDIS_POOL_SIZE: '1',
   JANITOR_INTERVAL_SECONDS: '0',
   MAX_SESSIONS: '10000000', // the default: without a janitor, the API refuses another value
-  REDIS_INFO_INTERVAL_SECONDS: '0',
   DOCS: 'false',
   LOG_LEVEL: 'error',
   OTEL_EXPORTER_OTLP_ENDPOINT: '',
