@@ -6,10 +6,9 @@ import {
   unixUrl,
   withPasswordOf,
 } from './address.ts'
-import { watchLosses } from './cluster/losses.ts'
-import { portsFrom, startCluster } from './cluster.ts'
+import { type ClusterNode, portsFrom, startCluster } from './cluster.ts'
 import { socketIn } from './places.ts'
-import type { Program } from './program.ts'
+import { endOf, type Program } from './program.ts'
 import { type RedisBuild, startRedis } from './redis.ts'
 
 /** A Redis that the stack starts. */
@@ -50,7 +49,7 @@ export interface RedisStartOptions {
   signal: AbortSignal
   /** Called with the next step of the start, such as `Starting the APIs`. */
   onStep?: (text: string) => void
-  /** Called with messages about nodes of a cluster that exit. The stack keeps running. */
+  /** Called with a message about each node of a cluster that exits while others run. The stack keeps running. */
   onLoss?: (line: string) => void
 }
 
@@ -148,7 +147,7 @@ async function ownRedis(
 async function ownCluster(
   wanted: OwnCluster,
   { signal, onStep, onLoss }: RedisStartOptions,
-  { lose, stopping }: Watch,
+  watch: Watch,
   undo: AsyncDisposableStack,
 ): Promise<UsedRedis> {
   const { build, secrets } = builtOrInstalled(wanted)
@@ -166,7 +165,7 @@ async function ownCluster(
   const monitored = secrets
     ? await Promise.all(urls.map((url) => withPasswordOf('operator', url, secrets)))
     : urls
-  void watchLosses(nodes, { say: (line) => onLoss?.(line), stopping }).then(lose)
+  watchNodes(nodes, watch, onLoss)
   return {
     url: await clusterUrl(addresses, secrets),
     record: {
@@ -181,5 +180,22 @@ async function ownCluster(
         replicaOf: primaries[index] ?? null,
       })),
     },
+  }
+}
+
+/** Reports nodes that exit. Ends the stack when the last one has exited. */
+function watchNodes(
+  nodes: readonly ClusterNode[],
+  { lose, stopping }: Watch,
+  onLoss?: (line: string) => void,
+): void {
+  let running = nodes.length
+  for (const { program } of nodes) {
+    void program.exited.then(async () => {
+      running--
+      if (stopping()) return
+      if (running === 0) return lose(program)
+      onLoss?.(`The cluster continues without a node: ${(await endOf(program)).message}`)
+    })
   }
 }
