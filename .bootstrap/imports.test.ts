@@ -51,8 +51,6 @@ const layers: readonly Layer[] = [
     'store entry',
   ],
   ['compared strategies', 'load/src/compared-strategies.ts', 'stack', 'store entry', 'store core'],
-  // Pools that use the connections of the store.
-  ['compared strategies', 'load/src/experiments/pools/exclusive.ts', 'store core', 'store entry'],
   ['load', 'load/src/', 'stack', 'store entry', 'compared strategies', 'pattern'],
   // Other Redis clients, which use the application and parts of the store.
   [

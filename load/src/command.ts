@@ -2,8 +2,6 @@ import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
 import type { Experiment, RoundOptions } from './experiment/experiment.ts'
-import { Rows } from './experiment/rows.ts'
-import { REGRESSION } from './reporting/compare.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
 import { partOf } from './reporting/part.ts'
 import { resultText } from './reporting/terminal.ts'
@@ -80,8 +78,4 @@ async function measure(
     await save(saved)
   }
   if (error !== null && !result.interrupted) throw error
-  const failures = experiment.failures?.(Rows.of(experiment, result.samples)) ?? []
-  if (failures.length === 0) return
-  print(failures.join('\n'))
-  process.exitCode = REGRESSION
 }

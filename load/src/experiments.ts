@@ -11,14 +11,12 @@ import { ports } from './experiments/ports/ports.ts'
 import { retention } from './experiments/retention/retention.ts'
 import { shortConnections } from './experiments/short-connections/short-connections.ts'
 import { slowReader } from './experiments/slow-reader/slow-reader.ts'
-import { soak } from './experiments/soak/soak.ts'
 import { store } from './experiments/store/store.ts'
 
 /** All experiments, in the order of `--help` and of reports. */
 export const experiments: readonly Experiment[] = [
   http,
   latency,
-  soak,
   store,
   clients,
   pools,

@@ -123,7 +123,6 @@ async function runCases(
     rounds: options.rounds,
     warmUps: experiment.warmUp?.(cases, options) ?? [],
     signal: context.signal,
-    endsEarly: experiment.endsEarly,
     label: (one) => (names[cases.indexOf(one)] ?? '').padEnd(width),
     async measure(one, round, note): Promise<Sample> {
       const elsewhere = await watchMachine()

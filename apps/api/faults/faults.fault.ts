@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { View } from '@onetrip/stack/audit/ledger.ts'
+import type { View } from '@onetrip/stack/testing/audit/ledger.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { answered, startTestbed, type Testbed } from './testbed.ts'
 

@@ -13,13 +13,12 @@ import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
 import { createProgress } from './progress.ts'
 import { type RunOptions, serverCommand } from './run.ts'
-import { type Suite, suites, testUpstream, type UpstreamOptions } from './upstream.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
 
 const interrupted = new AbortController()
-const job: Job = {
+export const job: Job = {
   home: homeOf(process.env),
   env: process.env,
   progress: createProgress(),
@@ -119,30 +118,6 @@ program
     process.execve?.(server.program, [server.program, ...server.args], process.env)
   })
 
-program
-  .command('test')
-  .description(
-    "run upstream's tests on a build (needs Tcl); other options are for upstream's script",
-  )
-  .addOption(
-    new Option('--build <name>', 'build to test')
-      .default('patched' satisfies ServerBuild)
-      .argParser(serverBuild),
-  )
-  .addOption(
-    new Option('--suite <name>', "upstream's script: runtest, runtest-moduleapi and so on")
-      .choices(suites)
-      .default('main' satisfies Suite),
-  )
-  .option('--io-threads <n>', '1 is off', integer(1, 128), 1)
-  .addOption(sanitizerOption())
-  .option('--tls', 'with TLS (needs OpenSSL and the TLS package of Tcl)')
-  .allowUnknownOption()
-  .allowExcessArguments()
-  .action(async (options: UpstreamOptions, command: Command) => {
-    process.exitCode = (await testUpstream(job, options, command.args)) ? 0 : EXIT_FAILURE
-  })
-
 program.hook('preAction', (_, command) => {
   if (serverArguments.length === 0 || command.name() === 'run') return
   throw usage(
@@ -161,7 +136,7 @@ function buildName(name: string): BuildName {
   return name === 'tools' || isServerBuild(name) ? name : refuseBuild(buildNames)
 }
 
-function serverBuild(name: string): ServerBuild {
+export function serverBuild(name: string): ServerBuild {
   return isServerBuild(name) ? name : refuseBuild(serverBuilds)
 }
 
@@ -171,13 +146,13 @@ function refuseBuild(choices: readonly string[]): never {
   )
 }
 
-function sanitizerOption(): Option {
+export function sanitizerOption(): Option {
   const text = 'with a sanitizer, for tests; a separate build'
   return new Option('--sanitizer <name>', text).choices(sanitizers)
 }
 
 /** Returns a parser for whole numbers from `min` to `max`. */
-function integer(min: number, max: number): (text: string) => number {
+export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
     if (/^\d+$/.test(text) && value >= min && value <= max) return value
@@ -202,17 +177,20 @@ function stopListeningForSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, onSignal)
 }
 
-if (import.meta.main) {
+/** Runs a command of this process. Ctrl-C aborts `job`; errors become messages and exit codes. */
+export async function runCommandLine(command: Command): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
 
   try {
-    await program.parseAsync(ownArguments)
+    await command.parseAsync(ownArguments)
   } catch (error) {
     process.exitCode = exitCodeFor(error)
   } finally {
     stopListeningForSignals()
   }
 }
+
+if (import.meta.main) await runCommandLine(program)
 
 function exitCodeFor(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE

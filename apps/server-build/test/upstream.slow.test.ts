@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url'
 import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 
-const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+const program = fileURLToPath(new URL('../faults/upstream.ts', import.meta.url))
 
 const hasTcl = spawnSync('tclsh8.6', { input: '' }).status === 0
 
 test.runIf(hasTcl)('runs a file of upstream and leaves nothing behind', async () => {
   const TMPDIR = await temporaryFolder()
-  const args = [cli, 'test', '--io-threads', '2', '--single', 'unit/quit']
+  const args = [program, '--io-threads', '2', '--single', 'unit/quit']
   const child = spawn(process.execPath, args, { env: { ...process.env, TMPDIR } })
   const [output, errors, [code]] = await Promise.all([
     text(child.stdout),

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { failuresIn, report } from '../src/upstream.ts'
+import { failuresIn, report } from '../faults/upstream.ts'
 
 test('finds the failed tests of runtest by name, each once', () => {
   const output = `[ok]: DEL all keys (3 ms)

@@ -16,10 +16,9 @@ function number(pattern: RegExp, what: string) {
 
 const DECIMAL = /^\d{1,9}(\.\d{1,6})?$/
 
-// The first three take the limits and return a parser.
+// The first two take the limits and return a parser.
 export const wholeNumber = number(/^\d{1,15}$/, 'a whole number')
 export const seconds = number(DECIMAL, 'a number of seconds')
-export const minutes = number(DECIMAL, 'a number of minutes')
 export const percentage = number(DECIMAL, 'a percentage')(0.1, 1_000)
 export const share = number(DECIMAL, 'a share')(0, 1)
 export const port = wholeNumber(1, 65_535)

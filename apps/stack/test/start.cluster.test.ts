@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { send } from '../src/audit/client.ts'
+import { send } from '../src/testing/audit/client.ts'
 
 import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { runStart } from '../src/testing/programs.ts'

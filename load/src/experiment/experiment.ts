@@ -33,11 +33,6 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   /** If given, the experiment runs in its own network namespace, if possible. Returns the builds that it needs. */
   isolated?(options: Options): readonly (RedisBuild | 'tools')[]
 
-  /** Reasons to exit with 4 after a run. Default: none. */
-  failures?(rows: Rows): readonly string[]
-  /** Whether an interrupted run resolves with a valid, shorter sample. Default: no. */
-  readonly endsEarly?: boolean
-
   /** Starts the programs that all cases need. `context.defer` and `startRedis` stop them at the end. */
   prepare(context: Context, options: Options & RoundOptions): Promise<Bench>
   cases(bench: Bench, options: Options & RoundOptions): Case[]
@@ -49,8 +44,6 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly progress: readonly string[]
 
   sections(rows: Rows, result: Result): readonly Section[]
-  /** The result in sentences, the most important first. Values that are not a string are ignored. */
-  claims(rows: Rows, result: Result): readonly (string | false | 0 | null | undefined)[]
 }
 
 export interface RoundOptions {

@@ -14,8 +14,6 @@ export interface RoundsPlan {
   describe(sample: Sample): string
   /** Aborted to end the measurement. */
   signal: AbortSignal
-  /** Whether an aborted run that resolves counts. Default: no. */
-  endsEarly?: boolean | undefined
 }
 
 /**
@@ -42,7 +40,7 @@ export async function runRounds(plan: RoundsPlan): Promise<{ samples: Sample[]; 
       else print(`${text}  ${more}`)
     }
     const sample = await plan.measure(one, round, note)
-    if (!plan.endsEarly) signal.throwIfAborted()
+    signal.throwIfAborted()
     if (!line) print(`${text}  ${plan.describe(sample)}`)
     return sample
   }

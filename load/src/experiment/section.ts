@@ -1,7 +1,6 @@
 /** A part of a report, independent of its output format. */
 export interface Section {
   readonly title: string
-  readonly paragraphs?: readonly string[]
   readonly tables: readonly Table[]
   /** Whether the terminal omits the section. */
   readonly isDetail?: boolean

@@ -14,7 +14,7 @@ export interface Change {
 }
 
 /**
- * A ratio over the rounds, with the range. Tables and claims all show this mean, so that they agree. The interval
+ * A ratio over the rounds, with the range. All tables show this mean. The interval
  * is the 95 % confidence interval; null with fewer than two rounds.
  */
 export interface Ratio extends Omit<Summary, 'median'> {

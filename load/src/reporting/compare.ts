@@ -14,7 +14,7 @@ import { commitOf } from './part.ts'
 import { tableText } from './terminal.ts'
 
 /** Exit code when a comparison found a regression, or a run something wrong. */
-export const REGRESSION = 4
+const REGRESSION = 4
 
 /** `npm run load -- compare OLD NEW`. */
 export function compareCommand(): Command {

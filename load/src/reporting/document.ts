@@ -21,7 +21,7 @@ export const chartPath = join(repository, 'docs/images/pattern.svg')
 // A mark in a document, with the table or list below it. A mark can select rows (by their first cell) and columns
 // (by the beginning of their head) of a table: `table 1: naive, batch; p50 ms, errors`.
 const marks =
-  /^<!-- (\S+\.json), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(claims|provenance) -->\n*(?:- .*\n?)*)\n*/gm
+  /^<!-- (\S+\.json), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(notes|provenance) -->\n*(?:- .*\n?)*)\n*/gm
 
 /** `npm run load -- document [FILE...]`: updates the figures in documents from load/results. */
 export function documentCommand(): Command {
@@ -95,9 +95,7 @@ export async function withFigures(text: string, folder = published): Promise<str
 
 function content(part: Part, name: string, what: string): string {
   if (what === 'provenance') return `- ${provenanceText(part.facts, part.result)}`
-  if (what === 'claims') {
-    return [...part.claims, ...part.notes].map((line) => `- ${plain(line)}`).join('\n')
-  }
+  if (what === 'notes') return part.notes.map((line) => `- ${plain(line)}`).join('\n')
   const tables = part.sections.flatMap((section) => section.tables)
   const [tableName = '', selection] = what.split(': ')
   const table = tables[Number(tableName.replace('table ', '')) - 1]

@@ -2,12 +2,11 @@ import { markdownTable } from 'markdown-table'
 import type { Section, Table } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
-/** The claims and tables of a result as GitHub-flavored Markdown, without samples. */
+/** The tables of a result as GitHub-flavored Markdown, without samples. */
 export function markdownOf(part: Part): string {
-  const { title, claims, ending, notes, sections, facts, result } = part
+  const { title, ending, notes, sections, facts, result } = part
   const texts = [
     `## ${plain(title)}`,
-    ...claims.map((claim, index) => (index === 0 ? `**${plain(claim)}**` : plain(claim))),
     ...ending.map(plain),
     ...sections.flatMap(sectionTexts),
     ...notes.map(plain),
@@ -21,18 +20,18 @@ export function markdownOf(part: Part): string {
 
 const INTRODUCTION = `# Results
 
-Every published result: its first claim and the command that measures it, and the first table of an experiment. To see
-all tables and the conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
+Every published result: the command that measures it, and the first table of an experiment. To see all tables and the
+conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
 [docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page. All results are of a commit at
 which \`batch\` also merged commands of concurrent requests into variadic ones.`
 
 const MAX_ROWS = 3
 
-/** The overview of results by name of the file: claims, commands, and the first rows of the main tables. */
+/** The overview of results by name of the file: commands, and the first rows of the main tables. */
 export function overviewOf(results: readonly { name: string; part: Part }[]): string {
   const shown = new Set<string>()
-  const texts = results.flatMap(({ name, part: { title, claims, sections, result } }) => {
-    const line = `- \`${name}\`: ${plain(claims[0] ?? `${title}.`)} ${code(result.command)}`
+  const texts = results.flatMap(({ name, part: { title, sections, result } }) => {
+    const line = `- \`${name}\`: ${code(result.command)}`
     const heading = `${title}: ${sections[0]?.title}`
     const table = sections[0]?.tables[0]
     if (!table || shown.has(heading)) return [line]
@@ -46,10 +45,9 @@ export function overviewOf(results: readonly { name: string; part: Part }[]): st
   return `${[INTRODUCTION, ...texts].join('\n')}\n`
 }
 
-function sectionTexts({ title, paragraphs = [], tables }: Section): string[] {
+function sectionTexts({ title, tables }: Section): string[] {
   return [
     `### ${plain(title)}`,
-    ...paragraphs.map(plain),
     ...tables.flatMap((table) => [
       ...(table.caption === '' ? [] : [`${plain(table.caption)}:`]),
       tableMarkdown(table),

@@ -14,10 +14,9 @@ export function pageOf(part: Part): string {
 /** A page with a link to the page of each result. */
 export function indexOf(parts: readonly Part[], addressOf: (part: Part) => string): string {
   const entries = parts.map((part) => {
-    const { title, claims, result } = part
-    const lines = [...claims.slice(0, 1), `${result.date.slice(0, 16)}: ${result.command}`]
-    const texts = lines.map((text) => `<p>${escaped(text)}</p>`)
-    return `<h2><a href="${addressOf(part)}">${escaped(title)}</a></h2>\n${texts.join('\n')}`
+    const { title, result } = part
+    const text = `${result.date.slice(0, 16)}: ${result.command}`
+    return `<h2><a href="${addressOf(part)}">${escaped(title)}</a></h2>\n<p>${escaped(text)}</p>`
   })
   return documentOf(`<h1>Latest results</h1>\n${entries.join('\n')}`)
 }

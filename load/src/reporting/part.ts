@@ -8,8 +8,6 @@ import { notesOf } from './columns.ts'
 /** The report of one result, independent of the output format. */
 export interface Part {
   readonly title: string
-  /** The result in sentences, the most important first; empty if nothing is claimed. */
-  readonly claims: readonly string[]
   /** The reason for missing rounds; empty if the run is complete. */
   readonly ending: readonly string[]
   /** The explanations of the marks in the tables. */
@@ -24,8 +22,7 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
   const rows = Rows.of(experiment, result.samples)
   return {
     title: experiment.title,
-    claims: experiment.claims(rows, result).flatMap((claim) => claim || []),
-    ending: endingOf(result, experiment),
+    ending: endingOf(result),
     notes: notesOf(rows),
     sections: experiment.sections(rows, result).map((section) => ({
       ...section,
@@ -53,11 +50,7 @@ export function ioThreadsText({ load, options }: Result): string | null {
   return settings[0] === '1' ? 'I/O threads off' : `${settings[0]} I/O threads`
 }
 
-function endingOf(
-  { interrupted, failure }: Result,
-  { endsEarly }: Pick<Experiment, 'endsEarly'>,
-): string[] {
-  if (interrupted && endsEarly) return ['Interrupted: the figures cover the time until then.']
+function endingOf({ interrupted, failure }: Result): string[] {
   if (interrupted) return ['Interrupted: the figures cover the complete rounds only.']
   if (failure === undefined) return []
   return [`Failed: the figures cover the complete rounds only. ${failure.split('\n', 1)[0]}`]

@@ -1,15 +1,13 @@
-import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import type { Table as TableOf } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
-/** The text that a run prints at its end: tables, then claims. */
-export function resultText({ sections, claims, notes, ending }: Part): string {
-  const sentences = claims.map((text, index) => (index === 0 ? styleText('bold', text) : text))
+/** The text that a run prints at its end: tables, then the notes on their marks. */
+export function resultText({ sections, notes, ending }: Part): string {
   return [
     ...ending,
     ...sections.flatMap(({ tables, isDetail }) => (isDetail ? [] : tables.map(tableText))),
-    [...sentences, ...notes].join('\n'),
+    notes.join('\n'),
   ].join('\n\n')
 }
 

@@ -52,7 +52,6 @@ function toy(
       return await measure(String(name), run)
     },
     sections: () => [],
-    claims: () => [],
   }
 }
 

@@ -28,23 +28,6 @@ test('slot-move: a payload above the limit of the target is an error without val
   expect(large?.values.sourceMs).toBeUndefined()
 })
 
-test('memory: sessions, items and data need memory', async () => {
-  const args = ['--parts=memory', '--rounds=1', '--small=1000', '--large=6000', '--partitions=4']
-  const { result } = await runExperiment('cluster', args)
-  const of = (part: object) =>
-    Number(
-      result.samples.find(({ case: one }) =>
-        Object.entries(part).every(([name, value]) => one[name] === value),
-      )?.values.perSession,
-    )
-  const nothing = of({ sessions: 1_000, items: 0, dataBytes: 0 })
-  expect(nothing).toBeGreaterThan(100)
-  const byItems = [0, 1, 5, 25].map((items) => of({ sessions: 1_000, items, dataBytes: 0 }))
-  expect(byItems).toEqual(byItems.toSorted((a, b) => a - b))
-  expect(of({ dataBytes: 1_000 }) - nothing).toBeGreaterThan(1_000)
-  expect(of({ sessions: 1, items: 1_000 })).toBeGreaterThan(1_000 * 50)
-})
-
 test('cluster measures the CPU time of a view by nodes, and without a cluster', async () => {
   const args = ['--rounds=1', '--duration=0.3', '--nodes=1,3', '--in-flight=1,16', '--clients=2']
   const { result } = await runExperiment('cluster', args)

@@ -12,10 +12,9 @@ const samplesAt = (conditions: Case, factor: number, more: Partial<Sample> = {})
     case: { ...conditions, variant },
   }))
 
-function reportOf(samples: readonly Sample[]) {
-  const { sections, claims } = partOf({ experiment: http, result: resultOf(http, samples) })
-  const [throughput] = sections
-  return { tables: throughput?.tables ?? [], claims }
+function tablesOf(samples: readonly Sample[]) {
+  const [throughput] = partOf({ experiment: http, result: resultOf(http, samples) }).sections
+  return throughput?.tables ?? []
 }
 
 const oneCaller = samplesAt({ link: 'loopback', connections: 1 }, 2)
@@ -23,7 +22,7 @@ const manyCallers = samplesAt({ link: 'loopback', connections: 64 }, 11)
 
 test('one table has the ratios under all conditions, each to the baseline under the same', () => {
   const cpu = { values: { apiCpuMicros: 999, redisCpuMicros: 999 } }
-  const { tables, claims } = reportOf([
+  const tables = tablesOf([
     ...oneCaller,
     ...manyCallers,
     ...samplesAt({ link: '1ms@1Gb/s', connections: 1 }, 5, cpu),
@@ -52,16 +51,14 @@ test('one table has the ratios under all conditions, each to the baseline under 
     ['All variants, one caller at 1 ms, per request that reached the API', '5.00'],
     ['All variants, 64 callers at 1 ms, per request that reached the API', '-'],
   ])
-  expect(claims[0]).toMatch(/^With 64 callers, batch answers 11\.0 times .* as naive/)
 })
 
 test('one connection count over one link needs no such table', () => {
   for (const samples of [manyCallers, httpSamples({ naive: [100, 200], batch: [1_100, 2_200] })]) {
-    const { tables, claims } = reportOf(samples)
+    const tables = tablesOf(samples)
     expect(tables.map(({ caption, head }) => [caption, head[0]])).toEqual([
       ['All variants, per request that reached the API', 'variant'],
     ])
-    expect(claims[0]).toMatch(/^batch answers 11\.0 times/)
   }
 })
 

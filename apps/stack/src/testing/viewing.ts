@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { send } from '../audit/client.ts'
-import type { View, Viewer } from '../audit/ledger.ts'
-import { sendView, viewerOf } from '../audit/views.ts'
+import { send } from './audit/client.ts'
+import type { View, Viewer } from './audit/ledger.ts'
+import { sendView, viewerOf } from './audit/views.ts'
 
 export interface Viewing {
   /** Views that have ended, in order of their end. */

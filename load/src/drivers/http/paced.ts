@@ -9,11 +9,11 @@ import type { Api } from './target.ts'
 export const pacedDoubts: Readonly<Record<string, Doubt>> = {
   late: {
     mark: '*',
-    text: 'The generator sent requests too late, although a connection was free. These rows are not used for claims. Lower rates or a machine with more cores may help.',
+    text: 'The generator sent requests too late, although a connection was free. No ratio is computed from these rows. Lower rates or a machine with more cores may help.',
   },
   generator: {
     mark: '**',
-    text: `The generator's thread was busy ${GENERATOR_LIMIT * 100} % of the time or more. These rows are not used for claims.`,
+    text: `The generator's thread was busy ${GENERATOR_LIMIT * 100} % of the time or more. No ratio is computed from these rows.`,
   },
 }
 

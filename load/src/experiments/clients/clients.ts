@@ -6,8 +6,6 @@ import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { counted, figure } from '../../experiment/figures.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
 import { asCost, asRate, product } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { range, ratio, sectionOf } from '../../reporting/columns.ts'
@@ -147,20 +145,4 @@ Examples:
       ],
     }),
   ],
-  claims: (rows) =>
-    rows.values('callers').map((callers) => claimOf(Number(callers), rows.where({ callers }))),
-}
-
-/** The fastest client, and those with the least CPU time, of the rows without marks. */
-function claimOf(callers: number, rows: Rows): string | false {
-  const { all } = rows.filter((row) => row.doubts.length === 0)
-  const best = (metric: string, sign: 1 | -1) => {
-    const value = (row?: Row) => row?.median(metric) ?? 0
-    const [first] = all.toSorted((a, b) => sign * (value(a) - value(b)))
-    return `${first?.subject} (${figure(value(first))})`
-  }
-  return (
-    all.length > 0 &&
-    `With ${counted(callers, 'caller')}, most views a second: ${best('viewsPerSecond', -1)}; least CPU time of the client, µs per view: ${best('clientCpuMicros', 1)}; least of Redis: ${best('cpuMicros', 1)}.`
-  )
 }

@@ -2,12 +2,11 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCost, asRate, product } from '../../experiment/shape.ts'
-import { type MemoryBench, measureMemory, startMemory, VIEWED } from './memory.ts'
-import { claimsOf, sectionsOf } from './report.ts'
+import { sectionsOf } from './report.ts'
 import { keys, moveKey, type Pair, startPair } from './slot-move.ts'
 import { measureViews, NO_CLUSTER, startViews, type Views } from './views.ts'
 
-const parts = ['views', 'memory', 'slot-move'] as const
+const parts = ['views', 'slot-move'] as const
 
 interface ClusterOptions {
   parts: (typeof parts)[number][]
@@ -15,8 +14,6 @@ interface ClusterOptions {
   inFlight: number[]
   clients: number
   partitions: number
-  small: number
-  large: number[]
   sessions: number[]
   queryBuffer: string
 }
@@ -25,18 +22,14 @@ interface ClusterOptions {
 interface Bench {
   /** By the number of nodes. */
   views: Map<number, Views>
-  memory?: MemoryBench
   pair?: Pair
 }
 
-/** The ratio of sessions in the two small data sets without views. */
-const FACTOR = 4
-
-/** What page views and sessions cost a Redis Cluster. */
+/** What page views and moves of slots cost a Redis Cluster. */
 export const cluster: Experiment<ClusterOptions, Bench> = {
   name: 'cluster',
   title: 'Redis Cluster',
-  summary: 'CPU time of a page view by nodes, memory of sessions, and moves of slots',
+  summary: 'CPU time of a page view by nodes, and moves of slots',
   about: `
 views      Records views with the store on clusters of primaries (partitioned layout, append-only file on): 1,000
            sessions, 1,000 items by Zipf's law. Several clients simulate several processes of the API, each with a
@@ -44,9 +37,6 @@ views      Records views with the store on clusters of primaries (partitioned la
            nodes. The CPU time per view does: nodes share the work, but a client's batch of views is split between
            them, and each part costs a read and a write. "batches" is the number of batches that all nodes received
            per view (INFO total_reads_processed). The first row is a single Redis without a cluster.
-memory     Fills a node with the store's own calls: each user logs in once, views items and has data. The result is
-           the growth of used_memory. Small data sets show the memory of a session, of an item that it viewed, of a
-           byte of its data, of the count of an item, and of the slots; large ones whether the figures hold.
 slot-move  A slot moves key by key, with MIGRATE. The source serves no other clients until the target has the key,
            and the target serves none while it restores the key. The keys are those of a partition of sessions: the
            hash login and the sorted set recent. A client of each node sends one PING after another; the longest
@@ -55,7 +45,6 @@ slot-move  A slot moves key by key, with MIGRATE. The source serves no other cli
 
 Examples:
   npm run load -- cluster --parts views --nodes 1,3 --in-flight 16
-  npm run load -- cluster --parts memory --rounds 1   # takes minutes and 6 GB
   npm run load -- cluster --parts slot-move --query-buffer 64mb --sessions 1000000,5000000`,
   rounds: 3,
   duration: 2,
@@ -63,13 +52,10 @@ Examples:
     rounds: 1,
     duration: 0.3,
     nodes: [1, 3],
-    small: 2_000,
-    large: [],
     sessions: [10_000, 100_000],
   },
   configure(command) {
     const moved = [10_000, 100_000, 1_000_000, 5_000_000]
-    const large = [1_000_000, 5_000_000]
     command
       .addOption(namesOption('--parts <list>', parts, ['views']))
       .addOption(numbersOption('--nodes <list>', 'views: primaries', [1, 16], [1, 2, 3]))
@@ -77,11 +63,7 @@ Examples:
         numbersOption('--in-flight <list>', 'views: at a time per client', [1, 1_000], [1, 4, 16]),
       )
       .option('--clients <n>', 'views: number of clients', wholeNumber(1, 100), 8)
-      .option('--partitions <n>', 'views, memory: partitions', wholeNumber(1, 16_384), 64)
-      .option('--small <n>', 'memory: sessions of small data sets', wholeNumber(1_000, 1e6), 1e5)
-      .addOption(
-        numbersOption('--large <list>', 'memory: sessions of large data sets', [1, 1e8], large),
-      )
+      .option('--partitions <n>', 'views: partitions', wholeNumber(1, 16_384), 64)
       .addOption(
         numbersOption('--sessions <list>', 'slot-move: sessions of a partition', [1, 2e7], moved),
       )
@@ -97,8 +79,6 @@ Examples:
     { name: 'inFlight', label: 'views in flight' },
     { name: 'key' },
     { name: 'sessions' },
-    { name: 'items', label: 'items viewed by each' },
-    { name: 'dataBytes', label: 'data bytes of each' },
   ],
   subject: 'part',
   metrics: [
@@ -111,16 +91,13 @@ Examples:
     { name: 'commands', label: 'commands /view', format: 'fixed' },
     { name: 'bytesIn', label: 'bytes to Redis /view', format: 'whole' },
     { name: 'bytesOut', label: 'bytes from Redis /view', format: 'whole' },
-    { name: 'bytes', label: 'used_memory added, bytes', format: 'whole' },
-    { name: 'perSession', label: 'bytes /session', ...asCost },
-    { name: 'resident', label: 'resident / used', format: 'fixed' },
     { name: 'megabytes', label: 'payload MB' },
     { name: 'sourceMs', label: 'source blocked ms' },
     { name: 'targetMs', label: 'target blocked ms' },
     { name: 'migrateMs', label: 'MIGRATE ms' },
     { name: 'restoreMs', label: 'RESTORE ms' },
   ],
-  progress: ['mainCpuMicros', 'perSession', 'sourceMs'],
+  progress: ['mainCpuMicros', 'sourceMs'],
 
   async prepare(context, options) {
     const { parts, nodes, queryBuffer } = options
@@ -128,25 +105,16 @@ Examples:
     for (const count of parts.includes('views') ? [NO_CLUSTER, ...nodes] : []) {
       bench.views.set(count, await startViews(context, count, options))
     }
-    if (parts.includes('memory')) bench.memory = await startMemory(context)
     if (parts.includes('slot-move')) bench.pair = await startPair(context, queryBuffer)
     return bench
   },
 
-  cases(_, { parts, nodes, inFlight, small, large, sessions }) {
-    const memory = [
-      ...product({ sessions: [small], items: [0, 1, 5, 25], dataBytes: [0] }),
-      { sessions: FACTOR * small, items: 0, dataBytes: 0 },
-      ...product({ sessions: [small], items: [0], dataBytes: [100, 1_000] }),
-      { sessions: 1, items: small, dataBytes: 0 },
-      ...product({ sessions: large, items: [VIEWED], dataBytes: [0] }),
-    ]
+  cases(_, { parts, nodes, inFlight, sessions }) {
     const all = {
       views: [
         { nodes: NO_CLUSTER, inFlight: Math.max(...inFlight) },
         ...product({ nodes, inFlight }),
       ],
-      memory,
       'slot-move': product({ key: Object.keys(keys), sessions }),
     }
     return parts.flatMap((part) => all[part].map((one) => ({ part, ...one })))
@@ -157,7 +125,7 @@ Examples:
         part === 'views' && cases.findIndex((one) => one.nodes === nodes) === index,
     ),
 
-  async measure(one, { views, memory, pair }, { options, context: { signal } }) {
+  async measure(one, { views, pair }, { options, context: { signal } }) {
     const watched = views.get(Number(one.nodes))
     if (watched) {
       const inFlight = options.clients * Number(one.inFlight)
@@ -165,13 +133,9 @@ Examples:
         values: await measureViews(watched, { inFlight, seconds: options.duration, signal }),
       }
     }
-    if (one.part === 'memory' && memory) {
-      return await measureMemory(memory, one, { partitions: options.partitions, signal })
-    }
     if (pair) return await moveKey(pair, one, signal)
     throw new RangeError(`no servers for ${one.part}`)
   },
 
   sections: sectionsOf,
-  claims: claimsOf,
 }

@@ -15,7 +15,7 @@ import { asCost, asLatency, asRate, type Case, product } from '../../experiment/
 import { KEYS, readMany, several, single, VALUE_BYTES } from './large-requests.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
 import { callWith, clients, commandsOfClients, connections, REFERENCE } from './node-clients.ts'
-import { claimsOf, sectionsOf } from './report.ts'
+import { sectionsOf } from './report.ts'
 import { benchmark, tests } from './tests.ts'
 
 const sets = ['usual', 'node-clients', 'info', 'big-keys', 'large-requests'] as const
@@ -184,5 +184,4 @@ Examples:
   },
 
   sections: sectionsOf,
-  claims: claimsOf,
 }

@@ -19,7 +19,7 @@ import type { Experiment } from '../../experiment/experiment.ts'
 import { type Case, product } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { descriptions, variants } from '../../variants.ts'
-import { claimsOf, sectionsOf } from './report.ts'
+import { sectionsOf } from './report.ts'
 
 type HttpOptions = WorkloadFlags<number[]> & TargetOptions
 
@@ -103,5 +103,4 @@ Examples:
   },
 
   sections: sectionsOf,
-  claims: claimsOf,
 }

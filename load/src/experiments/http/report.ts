@@ -1,5 +1,4 @@
-import { counted, figure } from '../../experiment/figures.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
+import type { Rows } from '../../experiment/rows.ts'
 import type { Section, Table } from '../../experiment/section.ts'
 import { type Case, product } from '../../experiment/shape.ts'
 import { type Column, errors, range, ratio, tableOf } from '../../reporting/columns.ts'
@@ -29,7 +28,7 @@ function nameOf({ link, connections }: Case): string {
   return distance === 'loopback' ? callers : `${callers} at ${distance}`
 }
 
-/** Those of the claims: the most connections, over the first link. */
+/** The most connections, over the first link. */
 function mainOf(conditions: readonly Conditions[]): Conditions | undefined {
   const near = conditions.filter(({ values }) => values.link === conditions[0]?.values.link)
   return near.toSorted((a, b) => Number(b.values.connections) - Number(a.values.connections))[0]
@@ -41,10 +40,6 @@ export function sectionsOf(rows: Rows): Section[] {
   return [
     {
       title: 'Throughput',
-      paragraphs: [
-        `Each HTTP connection sends its next request when the last one is answered. Figures are medians over ${counted(rows.rounds, 'round')}, with the range. Requests whose commands are sent together share a round trip. Requests/s counts answers with 2xx only. The upper limits are noop, the API without Redis, and bare, a Fastify route.`,
-        'CPU time per request and the ratios carry over to other machines better than the rates: generator, API and Redis share the cores of this one.',
-      ],
       tables:
         main && conditions.length > 1
           ? [
@@ -121,43 +116,3 @@ const perRequest = (rows: Rows, which: string): Table =>
   })
 
 const nameOfBaseline = (rows: Rows) => rows.all[0]?.baseline(rows)?.subject
-
-/** The row of our best variant, and its baseline. */
-function compared(rows: Rows): { ours: Row; base: Row } | undefined {
-  const base = rows.all[0]?.baseline(rows)
-  const [ours] = ['batch', 'pipeline'].flatMap((variant) => rows.find({ variant }) ?? [])
-  return base && ours && base !== ours ? { ours, base } : undefined
-}
-
-/** The ratio of our best variant to its baseline, and the Redis work of both. */
-export function claimsOf(rows: Rows): string[] {
-  const conditions = conditionsOf(rows)
-  const main = mainOf(conditions)
-  const pair = compared(main ? rows.where(main.values) : rows)
-  if (!pair) return []
-  const { ours, base } = pair
-  const ratio = ours.ratio(RATE, base)
-  if (!ratio) {
-    return [
-      `There is no reliable ratio of ${ours.subject} to ${base.subject}: their rows are marked.`,
-    ]
-  }
-  const { mean, min, max, interval } = ratio
-  const marks = new Set([...base.doubts, ...ours.doubts].map(({ mark }) => mark))
-  const sure = interval
-    ? `95 % interval: ${figure(interval.low)} to ${figure(interval.high)}; range of the rounds: ${figure(min)} to ${figure(max)}`
-    : 'one round'
-  const where = main && conditions.length > 1 ? `With ${main.name}, ` : ''
-  return [
-    `${where}${ours.subject} answers ${figure(mean)} times as many requests a second as ${base.subject} (${sure}).${marks.size > 0 ? ` Their rows are marked ${[...marks].join(' ')}: see the notes.` : ''}`,
-    `Per request, connections to Redis, round trips after connecting, and all commands: ${base.subject} ${redisWorkOf(base)}; ${ours.subject} ${redisWorkOf(ours)}.`,
-  ]
-}
-
-/** Connections, round trips and commands: `1, 5 and 9`. */
-function redisWorkOf(row: Row): string {
-  const [connections, roundTrips, commands] = ['connections', 'roundTrips', 'commands'].map(
-    (metric) => Number((row.median(metric) ?? 0).toFixed(2)),
-  )
-  return `${connections}, ${roundTrips} and ${commands}`
-}

@@ -25,7 +25,7 @@ import {
   LIST,
   sizeText,
 } from './commands.ts'
-import { claimsOf, sectionsOf } from './report.ts'
+import { sectionsOf } from './report.ts'
 
 interface IoThreadsOptions extends BuildsOptions {
   threads: number[]
@@ -172,7 +172,6 @@ Examples:
   },
 
   sections: sectionsOf,
-  claims: claimsOf,
 }
 
 /**

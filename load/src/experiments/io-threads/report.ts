@@ -20,7 +20,7 @@ const [GAIN, LOSS] = [1.1, 0.9]
 const gains = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.min >= GAIN
 const loses = ({ ratio, isSure }: Compared) => isSure && ratio !== null && ratio.max <= LOSS
 
-// Memtier of the source articles sent SET and GET in turn, so the means of their table over all commands are those of
+// Redis双核架构实测QPS, tables 3.1 and 3.2; Redis 6.2.6, 24 cores. Memtier sent SET and GET in turn, so the means of their table over all commands are those of
 // MIX. In %: the CPU time in user mode, and the use of the network.
 const ofArticles = {
   SET: { 1: 85_200, 4: 210_300 },
@@ -100,9 +100,6 @@ export function sectionsOf(rows: Rows, result: Result): Section[] {
     percent((row.median('userMicros') ?? Number.NaN) / (row.median('cpuMicros') ?? Number.NaN))
   const asInArticles = sectionOf(rows, {
     title: 'As in the source articles',
-    paragraphs: [
-      'The source articles: Redis双核架构实测QPS, tables 3.1 and 3.2; Redis 6.2.6, 24 cores.',
-    ],
     caption: `${load}, ${result.machine.cores} cores for Redis and the load`,
     columns: [
       range(RATE, rows),
@@ -158,10 +155,7 @@ function summaries(rows: Rows, result: Result, load: string): Section[] {
   if (!compared.some(({ times }) => times > 0)) return [measured]
   const extrapolated = sectionOf(base, {
     title: 'Number of cores for a gain (extrapolated)',
-    paragraphs: [
-      'These figures are extrapolated, not measured. With I/O threads, the main thread executes commands, and the I/O threads read, parse and write. If each thread has its own core, and the clients have other cores, the slower side limits the rate. The CPU times were measured on this machine, where threads share cores. On other networks than loopback they differ.',
-    ],
-    caption: `EXTRAPOLATED from CPU time per command; ${GAIN} times the rate counts as a gain`,
+    caption: `EXTRAPOLATED from CPU time per command, as if each thread had its own core, and the clients others; ${GAIN} times the rate counts as a gain`,
     factors,
     columns: [
       median('mainCpuMicros', base, 'main thread CPU µs, off'),
@@ -194,31 +188,3 @@ const firstGain = (all: readonly Compared[]): number | undefined =>
     .filter(shouldGain)
     .map(({ threads }) => threads)
     .toSorted((a, b) => a - b)[0]
-
-export function claimsOf(rows: Rows, result: Result) {
-  const { machine } = result
-  const compared = comparedOf(rows, result)
-  const sure = compared.filter(({ isSure }) => isSure)
-  const say = (verb: string, all: readonly Compared[], most: Compared | undefined) =>
-    most &&
-    `Measured: I/O threads ${verb} the rate by 10 % or more in every round in ${all.length} of ${sure.length} cases (${bySize(sure, (one) => all.includes(one))}). The largest change is to ${withRatioRange(most.ratio)} times: ${rows.nameOf(most.row)}.`
-  const bySize = (all: readonly Compared[], test: (one: Compared) => boolean) =>
-    [...Map.groupBy(all, ({ row }) => row.text('bytes'))]
-      .map(([size, own]) => `${size}: ${own.filter(test).length} of ${own.length}`)
-      .join(', ')
-  const byRatio = (a: Compared, b: Compared) => (b.ratio?.mean ?? 0) - (a.ratio?.mean ?? 0)
-  const [higher, lower] = [gains, loses].map((test) => sure.filter(test).toSorted(byRatio))
-  const expected = extrapolatedOf(compared)
-  const loads = [...Map.groupBy(expected, ({ base }) => base).values()].map(firstGain)
-  const from = [...Map.groupBy(loads, (threads) => threads)]
-    .toSorted(([a = Infinity], [b = Infinity]) => a - b)
-    .map(([threads, all]) => `${threads ?? 'none of these settings'} in ${all.length}`)
-  return [
-    higher && say('raise', higher, higher[0]),
-    lower && say('lower', lower, lower.at(-1)),
-    expected[0] &&
-      `Extrapolated from the CPU time of each thread, not measured: with one core per thread of Redis and other cores for the clients, the smallest settings with a gain of 10 % or more are ${from.join(', ')} of ${loads.length} loads (cases by size of the values: ${bySize(expected, shouldGain)}). The largest gain is ${timesText(expected[0])}: ${rows.nameOf(expected[0].row)}.`,
-    Math.max(...rows.values('threads').map(Number)) + 1 > machine.cores &&
-      `Redis and the load share ${machine.cores} cores, so these measurements do not show gains with more cores.`,
-  ]
-}

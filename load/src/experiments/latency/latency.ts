@@ -32,7 +32,7 @@ import { errorKinds } from '../../experiment/figures.ts'
 import { asLatency, asRate, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { givenRates, type Rate, sharesOfCapacity } from './rates.ts'
-import { claimsOf, sectionsOf } from './report.ts'
+import { sectionsOf } from './report.ts'
 import {
   FIRST_RATE,
   HIGHEST_RATE,
@@ -193,7 +193,6 @@ Examples:
   },
 
   sections: sectionsOf,
-  claims: claimsOf,
 }
 
 /** The latencies of 2xx answers in all rounds. */

@@ -2,7 +2,7 @@ import { type Percentile, percentText } from '@onetrip/stack/measure/latencies.t
 import { FAILED } from '../../drivers/http/paced.ts'
 import { figure, withRange } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
+import type { Rows } from '../../experiment/rows.ts'
 import type { Section } from '../../experiment/section.ts'
 import { type Column, errors, range, ratio, sectionOf } from '../../reporting/columns.ts'
 import { perSecond } from './rates.ts'
@@ -12,9 +12,6 @@ export const sectionsOf = (rows: Rows, { options }: Result): Section[] =>
   options.limit === undefined
     ? rows.by('at').map(({ rows: own }) => sectionAt(own))
     : [highestRates(rows)]
-
-export const claimsOf = (rows: Rows, { options }: Result) =>
-  options.limit === undefined ? latencyClaims(rows) : [limitClaim(rows)]
 
 const limitOf = ({ all: [first] }: Rows) => first?.text('at')
 
@@ -30,15 +27,6 @@ const highestRates = (rows: Rows): Section =>
       errors,
     ],
   })
-
-function limitClaim(rows: Rows): string | false {
-  const sound = rows.all.filter(
-    (row) => row.doubts.length === 0 && row.value(HIGHEST_RATE) !== null,
-  )
-  const text = (row: Row) =>
-    `${figure(row.value(HIGHEST_RATE) ?? 0)} requests/s with ${row.subject}`
-  return sound.length > 0 && `${limitOf(rows)} holds up to ${sound.map(text).join(', ')}.`
-}
 
 function rateText({ all: [first] }: Rows): string {
   const rate = perSecond(first?.median('rate') ?? Number.NaN)
@@ -73,17 +61,4 @@ function percentileColumn(name: Percentile): Column {
       return withRange({ median: value, min, max })
     },
   }
-}
-
-/** The p99 of all variants at the highest rate at which the most rows have no marks. */
-function latencyClaims(rows: Rows): string[] {
-  const p99 = (row: Row) => row.value('p99') ?? FAILED
-  const isSound = (row: Row) => row.doubts.length === 0 && Number.isFinite(p99(row))
-  const sound = rows.by('at').map(({ rows: own }) => own.filter(isSound))
-  const most = Math.max(2, ...sound.map(({ all }) => all.length))
-  const best = sound.findLast(({ all }) => all.length === most)
-  if (!best) return []
-  const sorted = best.all.toSorted((a, b) => p99(a) - p99(b))
-  const texts = sorted.map((row) => `${figure(p99(row))} ms with ${row.subject}`)
-  return [`At ${rateText(best)}, 99 % of the answers take at most ${texts.join(', ')}.`]
 }

@@ -6,8 +6,6 @@ import { redisBenchmark, requireRedisBenchmark } from '../../drivers/redis/redis
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { fillKeys, keyName } from '../../drivers/redis/servers.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { figure } from '../../experiment/figures.ts'
-import type { Rows } from '../../experiment/rows.ts'
 import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
 import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
 
@@ -133,10 +131,6 @@ Examples:
   sections: (rows, { options }) => [
     sectionOf(rows, {
       title: 'Many values in one round trip',
-      paragraphs: [
-        'GET and SET send their values in a pipeline of single commands, MGET and MSET in one command.',
-        'The source articles: Redis pipeline以及批量优化: redis-benchmark -t get,set -n 100000.',
-      ],
       caption: `redis-benchmark, ${options.clients} clients`,
       columns: [
         range('valuesPerSecond', rows),
@@ -151,22 +145,4 @@ Examples:
       ],
     }),
   ],
-  claims: (rows) => ['GET', 'SET'].flatMap((command) => claimsOf(command, rows.where({ command }))),
-}
-
-/** The gain of the longest pipeline, and the CPU time of a round trip and of a command. */
-function claimsOf(command: string, { all }: Rows): string[] {
-  const [first, last] = [all[0], all.at(-1)]
-  const isMarked = [first, last].some((row) => row?.doubts.length)
-  const times = first && last?.ratio(isMarked ? 'ceiling' : 'valuesPerSecond', first)
-  if (!times) return []
-  const values = Number(last?.case.values)
-  const [one = 0, many = 0] = [first, last].map((row) => row?.median('mainCpuMicros') ?? 0)
-  // one = trip + each; many = trip / values + each
-  const trip = (one - many) / (1 - 1 / values)
-  const reason = isMarked ? ' (the ratio of the ceilings, because a rate is marked)' : ''
-  return [
-    `${command}: pipelines of ${values} carry ${figure(times.mean)} times as many values per second as one command at a time${reason}.`,
-    `${command}: a round trip costs Redis's main thread ${figure(trip)} µs, however many commands it carries, and each command in it ${figure(one - trip)} µs.`,
-  ]
 }

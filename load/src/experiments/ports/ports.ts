@@ -97,18 +97,4 @@ Examples:
       ],
     }),
   ],
-
-  claims(rows) {
-    const median = (name: string, metric: string) => rows.find({ case: name })?.median(metric)
-    const lasted = median('no-reuse', 'lasted')
-    const [naive, pool] = [median('quit', 'redisCpuMicros'), median('pool', 'redisCpuMicros')]
-    return [
-      lasted &&
-        `If the client closes its connections, ${median('no-reuse', 'ports')} ports are used up after ${figure(lasted)} s.`,
-      median('pool', 'refused') === 0 && 'With a pool, ports do not run out.',
-      naive &&
-        pool &&
-        `Redis used ${figure(naive)} µs of CPU for a naive view and ${figure(pool)} µs for a pooled one: ${figure(naive / pool)} times as much, because Redis accepts and closes a connection for each view.`,
-    ]
-  },
 }

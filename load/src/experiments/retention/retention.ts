@@ -12,7 +12,6 @@ import { numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-import type { Row } from '../../experiment/rows.ts'
 import { asCost } from '../../experiment/shape.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import { type CleanUp, cleanUpNames, cleanUpOf, type RetentionOptions } from './clean-ups.ts'
@@ -127,23 +126,7 @@ Examples:
       ],
     }),
   ],
-  claims: (rows) => [
-    ...rows.filter(({ subject }) => subject.startsWith('janitor')).all.map(janitorClaim),
-    ...rows.filter(({ subject }) => subject.includes('ZREMRANGEBYRANK')).all.map(trimClaim),
-  ],
 }
-
-/** An upper bound of the longest command: the slow log has no shorter commands than its threshold. */
-const longestOf = (row: Row) =>
-  figure(Math.max(REMEMBERED_MICROS / 1_000, ...row.values('longestMs')))
-
-const medianOf = (row: Row, metric: string) => figure(row.median(metric) ?? Number.NaN)
-
-const janitorClaim = (row: Row) =>
-  `The ${row.subject} ended ${medianOf(row, 'removed')} sessions in ${medianOf(row, 'seconds')} s; no command blocked Redis for longer than ${longestOf(row)} ms, and 99 % of the views took at most ${medianOf(row, 'p99')} ms.`
-
-const trimClaim = (row: Row) =>
-  `${row.subject[0]?.toUpperCase()}${row.subject.slice(1)} trimmed the list of recent sessions in ${medianOf(row, 'seconds')} s; it blocked Redis for at most ${longestOf(row)} ms at a time, and the longest view took ${figure(Math.max(...row.values('max')))} ms.`
 
 /** Gives Redis the highest priority, if this process may do so. */
 async function prioritise({ pid }: RedisServer): Promise<void> {

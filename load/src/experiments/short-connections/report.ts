@@ -22,13 +22,13 @@ export const SHORT = 'short'
 export const LONG = 'long'
 export const BESIDE = 'long beside short'
 
+// Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000; 张鹏义, Tencent Cloud:
+// redis-benchmark -t ping -c 10000 -n 500000, Redis 4.0.10.
 const articles = {
   'get-8000': { 'redis-benchmark': { baseline: 10_065, stock: 13_824 } },
   'ping-10000': { 'redis-benchmark': { baseline: 16_472, stock: 21_455 } },
   'ping-10000-kept': { 'redis-benchmark': { stock: 93_580 } },
 }
-const SOURCES =
-  'The source articles: Redis短连接性能优化 (ApsaraDB): redis-benchmark -k 0 -t get -n 100000 -c 8000; 张鹏义, Tencent Cloud: redis-benchmark -t ping -c 10000 -n 500000, Redis 4.0.10.'
 
 export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const short = rows.where({ load: SHORT })
@@ -70,7 +70,6 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       const own = rows.where({ load })
       return sectionOf(own, {
         title: `The source articles' ${load}`,
-        paragraphs: [SOURCES],
         caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and our generator with the same load`,
         columns: [
           range('perSecond', own),
@@ -114,29 +113,6 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
     }),
     profileSection(short),
   ].filter(({ tables: [table] }) => table?.rows.length)
-}
-
-/** The CPU time of a short connection relative to stock, as a range over the numbers of idle connections. */
-export function claimsOf(rows: Rows): string[] {
-  const short = rows.where({ load: SHORT })
-  const builds = short.by('build').toReversed() // patched comes first
-  const groups = builds.flatMap(({ rows: own }) => own.groups('idle'))
-  const claims = groups.flatMap(({ name, rows: own }) => {
-    const ratiosOf = (metric: string) =>
-      own.all.flatMap((row) => row.ratio(metric, row.baseline(short))?.mean ?? [])
-    const costs = [
-      { ratios: ratiosOf('instructions'), what: 'instructions' },
-      { ratios: ratiosOf('mainCpuMicros'), what: 'CPU time' },
-    ].filter(({ ratios }) => ratios.length > 0)
-    const texts = costs.map(({ ratios, what }) => {
-      const ends = new Set([Math.min(...ratios), Math.max(...ratios)].map(figure))
-      return `${[...ends].join(' to ')} times the ${what}`
-    })
-    if (texts.length === 0) return []
-    return `On the main thread, a short connection (${name}) takes ${texts.join(' and ')} of stock.`
-  })
-  claims.push(...short.all.flatMap(searchClaim))
-  return claims
 }
 
 const patches = fileURLToPath(new URL('../../../../apps/server-build/patches', import.meta.url))
@@ -211,14 +187,6 @@ function meanShares(row: Row): Profile {
   const mean = (name: string) =>
     profiles.reduce((sum, profile) => sum + (profile[name] ?? 0), 0) / profiles.length
   return Object.fromEntries([...names].map((name) => [name, mean(name)]))
-}
-
-function searchClaim(row: Row): string[] {
-  const share = meanShares(row)[SEARCH] ?? 0
-  const where = `${row.text('transport')}, ${row.text('build')}, ${row.text('idle')} idle connections`
-  return share < SHOWN_SHARE
-    ? []
-    : [`${SEARCH} takes ${percent(share)} of the main thread's CPU time (${where}).`]
 }
 
 function otherFunctions(row: Row): string {

@@ -32,7 +32,7 @@ import {
   lightLoadNames,
   runLight,
 } from './light.ts'
-import { BESIDE, claimsOf, LONG, SHORT, sectionsOf } from './report.ts'
+import { BESIDE, LONG, SHORT, sectionsOf } from './report.ts'
 import { isShape, runShape, type Shape, shapeNames, shapeOf } from './shapes.ts'
 
 const ways = {
@@ -258,5 +258,4 @@ Examples:
   },
 
   sections: sectionsOf,
-  claims: claimsOf,
 }

@@ -6,7 +6,6 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { figure } from '../../experiment/figures.ts'
 import { asCost } from '../../experiment/shape.ts'
 import { range, sectionOf } from '../../reporting/columns.ts'
 import type { Reading, Work } from './client.ts'
@@ -125,17 +124,6 @@ Examples:
       ],
     }),
   ],
-
-  claims(rows) {
-    const added = (client: string) =>
-      `${figure(rows.find({ client })?.median('addedMegabytes') ?? Number.NaN)} MB`
-    return [
-      `Unread replies took ${added('unlimited')} of the server's memory without a limit, ${added('output-limit')} with client-output-buffer-limit, and ${added('client-memory')} with maxmemory-clients. At the limit, Redis closed the client.`,
-      `maxmemory alone does not limit unread replies (${added('maxmemory')}). Redis refuses the writes of other clients instead.`,
-      `The replies of a client that reads immediately took ${added('one-pipeline')} in one pipeline, and ${added('pipelines')} in pipelines of 100 commands.`,
-      `The replies of our store took ${added('store')}, although its thread was blocked for 0.3 s. With all calls at once they took ${added('store-at-once')}, because the store refuses calls beyond 1,000 in flight.`,
-    ]
-  },
 }
 
 const LOOK_MS = 2

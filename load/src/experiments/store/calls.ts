@@ -2,7 +2,6 @@ import {
   articleKeys,
   createSessionStore,
   parseInfo,
-  type Sender,
   type SessionStore,
   type SessionStoreOptions,
   type StrategyName,
@@ -30,8 +29,6 @@ interface CallsOptions {
   /** A strategy of the store, or one of `comparedNames`. */
   strategy: string
   poolSize: number
-  /** Used instead of a strategy. Closed at the end. */
-  sender?: Sender | undefined
   operation: Operation
   /** Calls in flight, each with its own session. */
   concurrency: number
@@ -40,7 +37,7 @@ interface CallsOptions {
 }
 
 /** Longer than the slowest call: a call with a new connection over the slowest link. */
-export const DEADLINE_MS = 30_000
+const DEADLINE_MS = 30_000
 const SEED = 17
 /** The number of items, viewed by Zipf's law, if there are several callers. */
 const ITEMS = 1_000
@@ -112,8 +109,7 @@ export const comparedNames = [...Object.keys(comparedStrategies), CACHED]
 function senderOf(options: CallsOptions): Partial<SessionStoreOptions> {
   const { url, strategy, poolSize } = options
   if (strategy === CACHED) return { url, poolSize, cachedChecks: 100_000 }
-  const sender =
-    options.sender ?? comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
+  const sender = comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
   return sender ? { sender } : { url, poolSize, strategy: strategy as StrategyName }
 }
 

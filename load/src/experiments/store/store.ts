@@ -11,7 +11,6 @@ import {
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { figure, withRatioRange } from '../../experiment/figures.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCost, asRate, type Case, product } from '../../experiment/shape.ts'
@@ -39,7 +38,7 @@ const RATE = 'callsPerSecond'
 const MIN_RATE_FOR_CPU = 100
 const noCpu = { clientCpuMicros: null, cpuMicros: null, mainCpuMicros: null }
 
-const TABLE_4 = 'The source articles: Redis性能优化方案, table 4, in Python.'
+// Redis性能优化方案, table 4, in Python.
 const tableFour: Readonly<Record<string, Record<'sequential' | 'pipeline', number>>> = {
   unix: { sequential: 3_761, pipeline: 6_394 },
   loopback: { sequential: 3_257, pipeline: 5_991 },
@@ -164,7 +163,6 @@ Examples:
   sections: (rows, result) => [
     sectionOf(rows, {
       title: 'Calls per second',
-      paragraphs: isAsInArticles(rows, result) ? [TABLE_4] : [],
       caption: `${result.options.operation}, calls at a time: ${result.options.concurrency}`,
       columns: [
         { head: 'PING ms', cell: (row) => String(Number(row.median('pingMs')?.toPrecision(3))) },
@@ -181,11 +179,6 @@ Examples:
       ],
     }),
   ],
-  claims: (rows, result) => [
-    ...(isAsInArticles(rows, result) ? pipelineClaims(rows) : []),
-    rows.all.some((row) => row.median('cpuMicros') === null) &&
-      `No CPU time is shown below ${MIN_RATE_FOR_CPU} calls/s: most of it would be Redis's own periodic work.`,
-  ],
 }
 
 const hasSettings = (rows: Rows) =>
@@ -194,14 +187,3 @@ const hasSettings = (rows: Rows) =>
 /** Whether the options match the source articles: updateToken, one call at a time over one connection. */
 const isAsInArticles = (rows: Rows, { options }: Result) =>
   options.operation === 'update-token' && options.concurrency === 1 && !hasSettings(rows)
-
-function pipelineClaims(rows: Rows): string[] {
-  return rows.where({ strategy: 'pipeline' }).all.flatMap((row) => {
-    const sequential = rows.find({ ...row.case, strategy: 'sequential' })
-    const ours = row.ratio(RATE, sequential)
-    if (!ours) return []
-    const theirs = tableFour[String(row.case.link)]
-    const articles = theirs ? ` (articles: ${figure(theirs.pipeline / theirs.sequential)})` : ''
-    return `Over ${row.text('link')}, a pipeline makes ${withRatioRange(ours)} times as many calls per second as one round trip per command${articles}.`
-  })
-}

@@ -1,7 +1,5 @@
 import type { Keys } from '@onetrip/session-store'
-import type { AuditedRedis } from '@onetrip/stack/audit/audit.ts'
-import type { RedisFacts } from '@onetrip/stack/redis-info.ts'
-import type { Context } from '../../experiment/experiment.ts'
+import type { AuditedRedis } from '@onetrip/stack/testing/audit/audit.ts'
 import type { Reading } from './readings.ts'
 
 export interface Fault {
@@ -18,16 +16,19 @@ export interface SoakRedis {
   /** For the audit. Commands wait while Redis is down. */
   readonly client: AuditedRedis
   readonly faults: readonly Fault[]
-  /** Of the server, or of one node of the cluster. */
-  readonly facts: RedisFacts
   /** The resources of Redis, summed over the nodes of a cluster. Waits while a node is down. */
   read(): Promise<Reading['values']>
 }
 
-/** Services of the runner, and the folder of a soak. */
-export interface SoakScope extends Pick<Context, 'defer' | 'fail' | 'signal'> {
+/** What the programs of a soak are started with. */
+export interface SoakScope {
   /** For data and sockets. Removed at the end. */
   readonly directory: string
+  /** Aborted when a program has ended unexpectedly. */
+  readonly signal: AbortSignal
+  fail(reason: Error): void
+  /** Registers clean-up, which runs at the end of the test, in reverse order. */
+  defer(undo: () => unknown): void
 }
 
 /** Longer than the API's deadline for Redis, so that the outcome of some requests is unknown. */

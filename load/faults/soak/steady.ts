@@ -11,18 +11,14 @@ const MB = 1e6
 
 /**
  * After garbage collection, a heap varies only with compiled code and caches. RSS includes memory that V8 and the
- * allocator keep: bursts after a fault raised that of a worker in steps from 135 to 198 MB, while its heap stayed the
- * same (30 minutes, 2 cores, 2026-11-22). When a worker dies, its connections move to the other one; idle connections
- * open and close. Redis's memory includes client buffers, buffers of the append-only file, and unused space in hash
+ * allocator keep: bursts after a fault raised that of an API in steps from 135 to 198 MB, while its heap stayed the
+ * same (30 minutes, 2 cores, 2026-11-22). Idle connections open and close. Redis's memory includes client buffers, buffers of the append-only file, and unused space in hash
  * tables.
  */
 const bounds: Readonly<Record<ResourceName, Bound>> = {
-  'worker heap': { share: 0.15, least: 4 * MB },
-  'worker RSS': { share: 0.2, least: 80 * MB },
-  'worker descriptors': { share: 0.2, least: 20 },
-  'primary heap': { share: 0.15, least: 4 * MB },
-  'primary RSS': { share: 0.2, least: 24 * MB },
-  'primary descriptors': { share: 0.2, least: 20 },
+  'API heap': { share: 0.15, least: 4 * MB },
+  'API RSS': { share: 0.2, least: 80 * MB },
+  'API descriptors': { share: 0.2, least: 20 },
   'Redis memory': { share: 0.15, least: 2 * MB },
   'Redis RSS': { share: 0.2, least: 16 * MB },
   'Redis connections': { share: 0.2, least: 20 },

@@ -3,7 +3,6 @@ import { partitionedKeys } from '@onetrip/session-store/cluster'
 import { moveSlot } from '@onetrip/stack/cluster/move-slot.ts'
 import { type ClusterNode, startCluster } from '@onetrip/stack/cluster.ts'
 import { endOf } from '@onetrip/stack/program.ts'
-import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { Cluster } from 'ioredis'
 import { holdingsOf } from './one-redis.ts'
 import { durable, PAUSE_MS, type SoakRedis, type SoakScope } from './redis.ts'
@@ -51,7 +50,6 @@ export async function startSoakCluster(scope: SoakScope): Promise<SoakRedis> {
     url: `redis+cluster://${nodes.map(({ address }) => address).join(',')}`,
     keys,
     client,
-    facts: await redisFacts(`redis://${nodes[0]?.address}`),
     async read() {
       const all = (await Promise.all(nodes.map(({ admin }) => admin.info()))).map(holdingsOf)
       const sumOf = (name: keyof (typeof all)[number]) =>

@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest'
-import { Rows } from '../../src/experiment/rows.ts'
-import type { Reading } from '../../src/experiments/soak/readings.ts'
-import { planOf } from '../../src/experiments/soak/run.ts'
-import { soak } from '../../src/experiments/soak/soak.ts'
-import { judge } from '../../src/experiments/soak/steady.ts'
+import type { Reading } from './readings.ts'
+import { planOf } from './run.ts'
+import { judge } from './steady.ts'
 
 const MB = 1e6
 const WARM_UP_SECONDS = 100
@@ -11,11 +9,11 @@ const WARM_UP_SECONDS = 100
 /** A reading of the heap every five seconds for half an hour. */
 const heap = (at: (second: number, index: number) => number): Reading[] =>
   Array.from({ length: 360 }, (_, index) => {
-    return { second: 5 * index, values: { 'worker heap': at(5 * index, index) } }
+    return { second: 5 * index, values: { 'API heap': at(5 * index, index) } }
   })
 
 const verdictOf = (readings: Reading[]) =>
-  judge(readings, WARM_UP_SECONDS).find(({ resource }) => resource === 'worker heap')
+  judge(readings, WARM_UP_SECONDS).find(({ resource }) => resource === 'API heap')
 
 const noise = (index: number) => ((index * 7_919) % 1_000) / 1_000 - 0.5
 
@@ -53,12 +51,4 @@ test.for([
   expect(faultsAt).toHaveLength(faults as number)
   expect(faultsAt[0]).toBe(warmUpSeconds)
   expect(faultsAt.at(-1)).toBeLessThan(0.95 * seconds)
-})
-
-test('a soak fails if a resource was not steady', () => {
-  const values = { lost: 0, extra: 0, wrong: 0, unrecovered: 0, unsteady: 0 }
-  const failuresOf = (unsteady: number) =>
-    soak.failures?.(Rows.of(soak, [{ case: {}, round: 1, values: { ...values, unsteady } }]))
-  expect(failuresOf(0)).toEqual([])
-  expect(failuresOf(1)).toEqual(['The soak failed: unsteady.'])
 })

@@ -1,14 +1,15 @@
-import { type Answer, type Call, send } from '@onetrip/stack/audit/client.ts'
-import { Ledger, type View, type Viewer } from '@onetrip/stack/audit/ledger.ts'
-import { sendView, viewerOf } from '@onetrip/stack/audit/views.ts'
 import { latencyHistogram, record } from '@onetrip/stack/measure/latencies.ts'
 import { seededRandom } from '@onetrip/stack/measure/workload.ts'
 import { messageOf } from '@onetrip/stack/problem.ts'
+import { type Answer, type Call, send } from '@onetrip/stack/testing/audit/client.ts'
+import { Ledger, type View, type Viewer } from '@onetrip/stack/testing/audit/ledger.ts'
+import { sendView, viewerOf } from '@onetrip/stack/testing/audit/views.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { Agent } from 'undici'
 
 export interface TrafficOptions {
-  url: string
+  /** The addresses of the APIs, which take turns. */
+  urls: readonly string[]
   /** Requests per second. */
   rate: number
   /** Users, each with one session or none. */
@@ -40,7 +41,7 @@ const REQUEST_TIMEOUT_MS = 10_000
 const BACK_WITHIN_MS = 10_000
 
 // The actions of a logged-in user, as shares of the requests.
-const shares = { view: 0.6, read: 0.25, patch: 0.08, see: 0.04, logout: 0.03 } as const
+const shares = { view: 0.62, read: 0.27, patch: 0.08, logout: 0.03 } as const
 type Action = keyof typeof shares
 
 const reads = ['/me', '/me/views', '/me/sessions', '/me/data', '/items/popular']
@@ -51,7 +52,7 @@ export type Traffic = ReturnType<typeof startTraffic>
  * Sends logins, views, reads, changes of session data and logouts at a fixed rate, until `stop`. A request that is
  * due while all users wait for an answer is counted as not sent.
  */
-export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
+export function startTraffic({ urls, rate, sessions, seed }: TrafficOptions) {
   const random = seededRandom(seed)
   const agent = new Agent({
     connections: CONNECTIONS,
@@ -81,8 +82,10 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
   })
   const free = [...users]
 
+  let turn = 0
+  const next = () => urls[turn++ % urls.length] as string
   const call = async <Body>(call: Call): Promise<Answer<Body>> =>
-    counted(await send<Body>(url, call, agent))
+    counted(await send<Body>(next(), call, agent))
 
   function counted<One extends Pick<View, 'outcome' | 'milliseconds'>>(answer: One): One {
     if (answer.outcome === 'acknowledged') record(latencies, answer.milliseconds)
@@ -103,7 +106,7 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
 
   const actions: Readonly<Record<Action, (session: Session, user: User) => Promise<void>>> = {
     async view({ viewer }, user) {
-      const view = counted(await sendView(url, viewer, pick(user.items), agent))
+      const view = counted(await sendView(next(), viewer, pick(user.items), agent))
       ledger.record(view)
       counts[view.outcome === 'not written' ? 'notWritten' : view.outcome] += 1
       if (view.outcome !== 'acknowledged') return
@@ -120,9 +123,6 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
       const { outcome } = await call({ method: 'PATCH', path: '/me/data', token, body: { step } })
       if (outcome === 'acknowledged') session.steps.clear()
       if (outcome !== 'not written') session.steps.add(step)
-    },
-    async see({ viewer: { token } }, user) {
-      await call({ path: `/items/${user.items[0]}/viewers`, token })
     },
     async logout({ viewer }, user) {
       const { outcome } = await call({ path: '/logout', token: viewer.token })
@@ -219,7 +219,7 @@ export function startTraffic({ url, rate, sessions, seed }: TrafficOptions) {
     try {
       // After an interrupt, the API may still be reconnecting to Redis.
       const isAnswered = async () => {
-        answer = await send(url, call, agent)
+        answer = await send(next(), call, agent)
         return answer.outcome === 'acknowledged'
       }
       await until(isAnswered, { timeoutMs: BACK_WITHIN_MS })

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { articleKeys, parseInfo } from '@onetrip/session-store'
-import { unixUrl } from '@onetrip/stack/address.ts'
 import { socketIn } from '@onetrip/stack/places.ts'
 import { endOf, type Program } from '@onetrip/stack/program.ts'
 import { startRedis } from '@onetrip/stack/redis.ts'
-import { redisFacts } from '@onetrip/stack/redis-info.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { Redis } from 'ioredis'
 import type { Reading } from './readings.ts'
@@ -35,7 +33,6 @@ export async function startOneRedis(scope: SoakScope): Promise<SoakRedis> {
     url: `redis://${relay.address}`,
     keys: articleKeys,
     client,
-    facts: await redisFacts(unixUrl(socket.path)),
     read: async () => holdingsOf(await client.info()),
     faults: [
       {

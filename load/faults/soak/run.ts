@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { audit } from '@onetrip/stack/audit/audit.ts'
+import { summaryOf } from '@onetrip/stack/measure/latencies.ts'
+import { audit } from '@onetrip/stack/testing/audit/audit.ts'
 import type { Reading } from './readings.ts'
 import type { Fault } from './redis.ts'
 import type { SoakStack } from './stack.ts'
-import { judge, type Verdict } from './steady.ts'
+import { judge } from './steady.ts'
 import { startTraffic, type Traffic } from './traffic.ts'
 
 export interface SoakOptions {
   minutes: number
-  /** Whether to use a cluster. */
-  cluster?: boolean
   /** Requests per second. */
   rate: number
   sessions: number
@@ -26,7 +25,7 @@ interface Injected {
   readonly unknown: number
   /** Views during the fault that were not written. */
   readonly notWritten: number
-  /** Whether a view was acknowledged within 30 s after the fault; in a cluster, a view of any node. */
+  /** Whether a view was acknowledged within 30 s after the fault; a view of any API and node. */
   readonly recovered: boolean
 }
 
@@ -72,17 +71,19 @@ export type Soaked = Awaited<ReturnType<typeof soak>>
 /**
  * Runs traffic, injects faults, and audits Redis at the end.
  *
- * @param signal ends the traffic early. The audit still runs.
+ * @param interrupt ends the traffic early. The audit still runs.
  * @param note shows the progress.
+ * @throws ProgramError when a program has ended unexpectedly.
  */
 export async function soak(
   stack: SoakStack,
   options: SoakOptions,
-  { signal, note }: { signal: AbortSignal; note: (text: string) => void },
+  { interrupt, note }: { interrupt?: AbortSignal; note: (text: string) => void },
 ) {
   const { redis, faults } = stack
+  const signal = AbortSignal.any(interrupt ? [stack.signal, interrupt] : [stack.signal])
   const plan = planOf(options, faults.length)
-  const traffic = startTraffic({ ...options, url: stack.url })
+  const traffic = startTraffic({ ...options, urls: stack.urls })
   const injected: Injected[] = []
   const readings: Reading[] = []
   const over = new AbortController()
@@ -97,6 +98,7 @@ export async function soak(
     over.abort()
     await traffic.stop()
   }
+  stack.signal.throwIfAborted()
   const seconds = traffic.seconds()
   const wrongData = await traffic.checkData()
   const { lost, extra, discrepancies } = await audit(redis.client, traffic.ledger, redis.keys)
@@ -104,12 +106,12 @@ export async function soak(
     seconds,
     counts: traffic.counts,
     errors: traffic.errors,
-    latencies: traffic.latencies,
+    latencies: summaryOf(traffic.latencies),
     lost,
     extra,
     discrepancies: [...discrepancies, ...wrongData, ...traffic.unexpected],
     injected,
-    verdicts: judge(readings, plan.warmUpSeconds) as readonly Verdict[],
+    verdicts: judge(readings, plan.warmUpSeconds),
   }
 }
 
@@ -152,9 +154,9 @@ async function injectAll(parts: Injection): Promise<void> {
   await waitUntil(plan.seconds)
 }
 
-/** Reads the resources of the first worker, the primary and Redis periodically, until `signal` is aborted. */
+/** Reads the resources of the first API and of Redis periodically, until `signal` is aborted. */
 async function readWhile(
-  { redis, apis }: SoakStack,
+  { redis, reading }: SoakStack,
   everyMs: number,
   signal: AbortSignal,
   onReading: (values: Reading['values']) => void,
@@ -162,18 +164,9 @@ async function readWhile(
   for (;;) {
     const held = await redis.read().catch(() => ({}))
     if (signal.aborted) return
-    const [worker, primary] = [apis.get('1'), apis.get('primary')]
+    const api = reading()
     onReading({
-      ...(worker && {
-        'worker heap': worker.heap,
-        'worker RSS': worker.rss,
-        'worker descriptors': worker.descriptors,
-      }),
-      ...(primary && {
-        'primary heap': primary.heap,
-        'primary RSS': primary.rss,
-        'primary descriptors': primary.descriptors,
-      }),
+      ...(api && { 'API heap': api.heap, 'API RSS': api.rss, 'API descriptors': api.descriptors }),
       ...held,
     })
     if (!(await delay(everyMs, true, { signal }).catch(() => false))) return

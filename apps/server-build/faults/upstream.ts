@@ -2,17 +2,19 @@ import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensureBuilt, prepareTree } from './build.ts'
-import { programsOf, type ServerBuild, type Variant } from './builds.ts'
-import { plainEnvironment, runCommand, runLogged } from './command.ts'
-import { RedisBuildError } from './errors.ts'
-import { namesIn, readJson } from './files.ts'
-import { type InstalledBuild, programPath } from './installed.ts'
-import type { Job } from './job.ts'
-import { locked } from './lock.ts'
-import { applyPatch, patchesDirectory } from './patches.ts'
-import { timed } from './progress.ts'
-import { selectionFrom, selectSource } from './sources/select.ts'
+import { Command, Option } from 'commander'
+import { ensureBuilt, prepareTree } from '../src/build.ts'
+import { programsOf, type ServerBuild, type Variant } from '../src/builds.ts'
+import { integer, job, runCommandLine, sanitizerOption, serverBuild } from '../src/cli.ts'
+import { plainEnvironment, runCommand, runLogged } from '../src/command.ts'
+import { RedisBuildError } from '../src/errors.ts'
+import { namesIn, readJson } from '../src/files.ts'
+import { type InstalledBuild, programPath } from '../src/installed.ts'
+import type { Job } from '../src/job.ts'
+import { locked } from '../src/lock.ts'
+import { applyPatch, patchesDirectory } from '../src/patches.ts'
+import { timed } from '../src/progress.ts'
+import { selectionFrom, selectSource } from '../src/sources/select.ts'
 
 /** Upstream's test scripts by suite. */
 const scripts = {
@@ -21,10 +23,9 @@ const scripts = {
   cluster: './runtest-cluster',
   sentinel: './runtest-sentinel',
 }
-export type Suite = keyof typeof scripts
-export const suites = Object.keys(scripts)
+type Suite = keyof typeof scripts
 
-export interface UpstreamOptions extends Variant {
+interface UpstreamOptions extends Variant {
   build: ServerBuild
   suite: Suite
   /** 1: off. */
@@ -32,7 +33,7 @@ export interface UpstreamOptions extends Variant {
 }
 
 /** A test that may fail. A name that ends with `*` stands for all names that begin like this. */
-export interface KnownFailure {
+interface KnownFailure {
   test: string
   why: string
 }
@@ -48,7 +49,7 @@ const otherNames = ['redis-sentinel', 'redis-check-aof', 'redis-check-rdb']
  * @param more arguments for upstream's script.
  * @returns whether all failures are known (`known-failures.json`).
  */
-export async function testUpstream(
+async function testUpstream(
   job: Job,
   { build, suite, ioThreads, ...variant }: UpstreamOptions,
   more: readonly string[],
@@ -160,4 +161,34 @@ export function report(failures: readonly string[], known: readonly KnownFailure
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
   return fresh.length === 0
+}
+
+const EXIT_FAILURE = 1
+
+if (import.meta.main) {
+  await runCommandLine(
+    new Command('npm run test:upstream --')
+      .description(
+        "Runs upstream's tests on a build (needs Tcl). Other options are for upstream's script.",
+      )
+      .addOption(
+        new Option('--build <name>', 'build to test')
+          .default('patched' satisfies ServerBuild)
+          .argParser(serverBuild),
+      )
+      .addOption(
+        new Option('--suite <name>', "upstream's script: runtest, runtest-moduleapi and so on")
+          .choices(Object.keys(scripts))
+          .default('main' satisfies Suite),
+      )
+      .option('--io-threads <n>', '1 is off', integer(1, 128), 1)
+      .addOption(sanitizerOption())
+      .option('--tls', 'with TLS (needs OpenSSL and the TLS package of Tcl)')
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .exitOverride()
+      .action(async (options: UpstreamOptions, command: Command) => {
+        process.exitCode = (await testUpstream(job, options, command.args)) ? 0 : EXIT_FAILURE
+      }),
+  )
 }

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type ApiReading, CLOCK_STEP_MS, READ_EVERY_MS } from './readings.ts'
 
-// Loaded into each process of the API with --import. It prints the resources of the process after a full garbage
+// Loaded into each API with --import. It prints the resources of the process after a full garbage
 // collection, so that the heap has live objects only. SIGWINCH sets the clock back, and a second SIGWINCH sets it
 // forward again. This affects Date.now only, which is the clock of the API.
 
@@ -21,8 +21,6 @@ function report(): void {
   collectGarbage()
   const { heapUsed, rss } = process.memoryUsage()
   const reading: ApiReading = {
-    pid: process.pid,
-    worker: process.env.ONETRIP_WORKER ?? 'primary',
     heap: heapUsed,
     rss,
     descriptors: readdirSync('/dev/fd').length,

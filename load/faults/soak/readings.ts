@@ -6,9 +6,6 @@ export const READ_EVERY_MS = 'SOAK_READ_EVERY_MS'
 
 /** The resources of an API process. Sizes are in bytes. */
 export interface ApiReading {
-  pid: number
-  /** `primary`, or the number of the worker. */
-  worker: string
   /** Used heap after a full garbage collection. */
   heap: number
   rss: number
@@ -24,12 +21,9 @@ export function readingIn(line: string): ApiReading | undefined {
 export type ResourceName = (typeof resourceNames)[number]
 
 export const resourceNames = [
-  'worker heap',
-  'worker RSS',
-  'worker descriptors',
-  'primary heap',
-  'primary RSS',
-  'primary descriptors',
+  'API heap',
+  'API RSS',
+  'API descriptors',
   'Redis memory',
   'Redis RSS',
   'Redis connections',
