@@ -87,7 +87,7 @@ test('selects rows and columns by name, and keeps the marks of a row', async () 
 })
 
 test.for([
-  ['<!-- b.json, claims -->', 'b.json cannot be read: ENOENT'],
+  ['<!-- b.json, notes -->', 'b.json cannot be read: ENOENT'],
   ['<!-- a.json, table 99 -->', /a\.json has no table 99, only \d tables/],
   ['<!-- a.json, table 1: nobody; p99 ms -->', 'The table of a.json has no row nobody'],
   ['<!-- a.json, table 1: naive; p98 ms -->', 'The table of a.json has no column p98 ms'],

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
 import { NODE_RATES } from '../../src/doctor/figures.ts'
-import { withFigures } from '../../src/reporting/document.ts'
+import { Rows } from '../../src/experiment/rows.ts'
+import { REFERENCE } from '../../src/experiments/commands/node-clients.ts'
+import { published, withFigures } from '../../src/reporting/document.ts'
+import { readResult } from '../../src/reporting/files.ts'
 
 /** The numbers of a column of a published table, by how their row begins, such as `loopback naive`. */
 async function column(result: string, table: number, name: string) {
@@ -196,21 +199,29 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
   expect(figure).toBeLessThan(to)
 })
 
-test("the doctor's rates of Node clients are those of the results", async () => {
-  const claims = await withFigures('<!-- node-clients.json, claims -->\n')
-  const [kept, opened] = ['on one connection', 'with a new connection'].map((connection) =>
-    [
-      ...claims.matchAll(
-        new RegExp(
-          `([\\d.]+)-([\\d.]+) %(?: of the rate of redis-benchmark -c 1)? ${connection}`,
-          'g',
-        ),
-      ),
-    ].flatMap(([, least, most]) => [Number(least), Number(most)]),
+test('docs/io-threads.md: the number of gains and losses', async () => {
+  const text = await withFigures('<!-- io-threads.json, table 1 -->\n')
+  const [gains, losses] = ['gains', 'loses'].map((verb) =>
+    [...text.matchAll(new RegExp(`${verb} with ([\\d, ]+)`, 'g'))].reduce(
+      (sum, [, settings = '']) => sum + settings.split(',').length,
+      0,
+    ),
   )
-  const range = (rates: number[] = []) => [
-    Math.floor(Math.min(...rates)),
-    Math.ceil(Math.max(...rates)),
-  ]
-  expect(NODE_RATES).toEqual({ kept: range(kept), opened: range(opened) })
+  const document = await readFile(join(repository, 'docs/io-threads.md'), 'utf8')
+  expect(document.replaceAll(/\s+/g, ' ')).toContain(
+    `In the 160 cases of 40 loads with four settings, the rate gains in ${gains} cases, and loses in ${losses}.`,
+  )
+})
+
+test("the doctor's rates of Node clients are those of the results", async () => {
+  const { experiment, result } = await readResult(join(published, 'node-clients.json'))
+  const rows = Rows.of(experiment, result.samples)
+  const [kept, opened] = rows
+    .filter(({ case: { client } }) => client !== REFERENCE.client)
+    .by('connection')
+    .map(({ rows: { all } }) => {
+      const shares = all.flatMap((row) => row.ratio('perSecond', row.baseline(rows))?.mean ?? [])
+      return [Math.floor(100 * Math.min(...shares)), Math.ceil(100 * Math.max(...shares))]
+    })
+  expect(NODE_RATES).toEqual({ kept, opened })
 })

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { moveSlot } from '../cluster/move-slot.ts'
+import { moveSlot } from './move-slot.ts'
 import { type ClusterNode, type LocalCluster, startCluster } from '../cluster.ts'
 
 export interface TestCluster extends LocalCluster {
-  /** `moveSlot` of cluster/move-slot.ts for these nodes. */
+  /** `moveSlot` of move-slot.ts for these nodes. */
   moveSlot(slot: number, to: ClusterNode, onKey?: () => Promise<void>): Promise<void>
 }
 

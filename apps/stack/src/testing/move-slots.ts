@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { moveSlot, primariesOf } from '../cluster/move-slot.ts'
+import { moveSlot, primariesOf } from './move-slot.ts'
 import type { View } from '../cluster/view.ts'
 import type { ClusterNode } from '../cluster.ts'
 
