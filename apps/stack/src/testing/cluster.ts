@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { moveSlot } from './move-slot.ts'
 import { type ClusterNode, type LocalCluster, startCluster } from '../cluster.ts'
+import { moveSlot } from './move-slot.ts'
 
 export interface TestCluster extends LocalCluster {
   /** `moveSlot` of move-slot.ts for these nodes. */

@@ -1,6 +1,6 @@
+import { viewOf } from '../cluster/view.ts'
 import type { ClusterNode } from '../cluster.ts'
 import { until } from '../until.ts'
-import { viewOf } from '../cluster/view.ts'
 
 export interface SlotMove {
   slot: number

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
-import { moveSlot, primariesOf } from './move-slot.ts'
 import type { View } from '../cluster/view.ts'
 import type { ClusterNode } from '../cluster.ts'
+import { moveSlot, primariesOf } from './move-slot.ts'
 
 export interface SlotsMove {
   /** Ranges of slots (first, last). */
