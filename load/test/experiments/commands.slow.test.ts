@@ -47,7 +47,7 @@ test('info shows that CLIENT LIST needs more CPU time with more clients', async 
 
 test('large-requests reads the same number of values in each form', async () => {
   const args = ['--quick', '--sets=large-requests', '--duration=0.3', '--values=10,2000']
-  const { text, result } = await runExperiment('commands', args)
+  const { result } = await runExperiment('commands', args)
   const metric = (name: string, command: string, elements: number) => {
     const isThis = ({ case: one }: (typeof result.samples)[number]) =>
       one.command === command && one.elements === elements
@@ -65,9 +65,6 @@ test('large-requests reads the same number of values in each form', async () => 
     const [short, long] = [10, 2_000].map((values) => metric('executionMicros', command, values))
     expect(long).toBeGreaterThan(5 * Number(short))
   }
-  expect(text).toMatch(
-    /^With 2,000 values in a request, one command blocks all other clients for [\d.]+ ms/m,
-  )
 })
 
 test('node-clients shows the share of redis-benchmark that clients of Node reach', async () => {

@@ -3,7 +3,7 @@ import { runExperiment } from '../support/experiment.ts'
 
 test('slow-reader: unread replies use memory unless a limit is set', async () => {
   const args = ['--rounds=1', '--megabytes=16', '--duration=0.2']
-  const { text, result } = await runExperiment('slow-reader', args)
+  const { result } = await runExperiment('slow-reader', args)
   const run = (client: string) => {
     const sample = result.samples.find((one) => one.case.client === client)
     if (!sample) throw new Error(`no run of ${client}`)
@@ -33,6 +33,4 @@ test('slow-reader: unread replies use memory unless a limit is set', async () =>
   expect(run('store').added).toBeLessThan(4)
   expect(run('store-at-once').values).toMatchObject({ refusedCalls: calls - 1_000 })
   expect(run('store-at-once').added).toBeLessThan(4)
-
-  expect(text).toMatch(/^maxmemory alone does not limit unread replies \([\d.]+ MB\)/m)
 })
