@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
-import { context, propagation, trace } from '@opentelemetry/api'
+import { FastifyOtelInstrumentation } from '@fastify/otel'
+import { context, propagation, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
@@ -17,7 +18,6 @@ import {
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { settlesWithin } from '../settles-within.ts'
-import { requestSpans } from './request-spans.ts'
 import { traceStore } from './store-spans.ts'
 
 // serve.ts imports this file dynamically, and only if an export endpoint is set.
@@ -29,7 +29,6 @@ export interface Tracing {
   close(timeoutMs: number): Promise<void>
 }
 
-const NAME = 'onetrip'
 const LOG_EVERY_MS = 60_000
 
 /**
@@ -58,10 +57,27 @@ export function startTracing(config: Config, onProblem: (error: Error) => void):
   context.setGlobalContextManager(new AsyncLocalStorageContextManager())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
 
-  const tracer = provider.getTracer(NAME)
-  const stopTracingStore = traceStore(tracer)
+  const stopTracingStore = traceStore(provider.getTracer('onetrip'))
+  // package.json overrides the plugin's @opentelemetry/core (2.x), which does not allow our @opentelemetry/api.
+  const requests = new FastifyOtelInstrumentation({
+    instrumentHooks: false,
+    instrumentHandler: false,
+    recordExceptions: false,
+    requestHook(span, { method, routeOptions: { url } }) {
+      span.updateName(url === undefined ? method : `${method} ${url}`)
+      // By default the path of the request, which may contain a session id.
+      span.setAttribute('url.path', url ?? '')
+    },
+  })
   return {
-    traceRequests: async (app) => void (await app.register(requestSpans, { tracer })),
+    async traceRequests(app) {
+      await app.register(requests.plugin())
+      // The plugin marks every span as failed whose handler threw, such as for a 404.
+      app.addHook('onSend', (request, { statusCode }, _payload, done) => {
+        if (statusCode < 500) request.opentelemetry().span?.setStatus({ code: SpanStatusCode.OK })
+        done()
+      })
+    },
     async close(timeoutMs) {
       stopTracingStore()
       await settlesWithin(provider.shutdown(), timeoutMs).catch(() => {}) // onProblem has been called
