@@ -15,15 +15,12 @@ import { defaultLimits, type Limits, serverOptions } from './limits.ts'
 import { RequestLog, requestIds } from './logging.ts'
 import { connectionsPlugin } from './plugins/connections.ts'
 import { answerConnectionError, answerFrameworkError, errorsPlugin } from './plugins/errors.ts'
-import { hostPlugin } from './plugins/host.ts'
 import { type LoginLimits, loginLimitPlugin } from './plugins/login-limit.ts'
-import { methodsPlugin, otherMethodsPlugin } from './plugins/methods.ts'
 import { metricsPlugin } from './plugins/metrics.ts'
 import { openapiPlugin } from './plugins/openapi.ts'
 import { overloadPlugin } from './plugins/overload.ts'
 import { readinessPlugin } from './plugins/readiness.ts'
 import type { Topology } from './redis-location.ts'
-import { requestLogger } from './request-logger.ts'
 import { authenticatedRoutes } from './routes/authenticated.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
@@ -95,7 +92,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     logger,
     logController: new RequestLog({ enabled: options.logRequests ?? false }),
-    childLoggerFactory: requestLogger,
     genReqId: requestIds(),
     ...serverOptions(limits),
     trustProxy: options.trustProxy ?? false,
@@ -115,9 +111,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await options.traceRequests?.(app)
   await app.register(errorsPlugin)
   await app.register(readinessPlugin, limits)
-  await app.register(connectionsPlugin, limits)
-  await app.register(hostPlugin)
-  await app.register(methodsPlugin)
+  await app.register(connectionsPlugin)
   const cookie = { secure: secureCookie }
   await app.register(fastifySessions, { store, cookie, publicOrigins, errorHandler: false })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
@@ -142,6 +136,5 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       dataBodyBytes: limits.dataBodyBytes,
     })
   })
-  await app.register(otherMethodsPlugin)
   return app
 }

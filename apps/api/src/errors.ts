@@ -36,8 +36,8 @@ const ownErrors = {
   API_WRONG_CREDENTIALS: rejected(401, 'wrong user name or password'),
   API_FORBIDDEN: rejected(403, 'not allowed'),
   API_NOT_FOUND: rejected(404, 'not found'),
-  API_METHOD_NOT_ALLOWED: rejected(405, 'method not allowed'),
   API_REQUEST_TIMEOUT: retryable(408, 'the request was not received in time'),
+  API_PIPELINED: retryable(409, 'sent before the response to a request that may change something'),
   API_BODY_TOO_LARGE: rejected(413, 'the body is too large'),
   API_URL_TOO_LONG: rejected(414, 'a path parameter is too long'),
   API_UNSUPPORTED_MEDIA_TYPE: rejected(415, 'the body must be application/json'),
@@ -89,7 +89,6 @@ export class ApiError extends Error {
 const codeOfStatus: Partial<Record<number, ApiErrorCode>> = {
   403: 'API_FORBIDDEN',
   404: 'API_NOT_FOUND',
-  405: 'API_METHOD_NOT_ALLOWED',
   408: 'API_REQUEST_TIMEOUT',
   413: 'API_BODY_TOO_LARGE',
   414: 'API_URL_TOO_LONG',

@@ -24,14 +24,13 @@ export interface Limits {
   keepAliveMs: number
   /** Keep-alive timeout during shutdown: enough for a request that is on its way. */
   leaveMs: number
-  /** Maximum requests in flight on one connection (429). */
-  pipelinedRequests: number
   /**
-   * A connection whose client reads no bytes of its responses for one to two of these intervals is closed.
+   * A connection on which no bytes were received or sent for this time is closed, for example because the client does
+   * not read its responses. Longer than any request takes.
    */
   stalledMs: number
-  /** Time to read the last responses during shutdown, before connections are closed. */
-  flushMs: number
+  /** Time for requests in flight and their responses during shutdown; then all connections are closed. */
+  finishMs: number
   /** Maximum open connections in this process; a new one above it is closed at once. */
   connections: number
 }
@@ -47,9 +46,8 @@ export const defaultLimits: Limits = {
   checkEveryMs: 1_000,
   keepAliveMs: 72_000,
   leaveMs: 250,
-  pipelinedRequests: 100,
-  stalledMs: 30_000,
-  flushMs: 2_000,
+  stalledMs: 120_000,
+  finishMs: 8_000,
   connections: 10_000,
 }
 
@@ -58,13 +56,13 @@ export function serverOptions(limits: Limits) {
   return {
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestMs,
+    connectionTimeout: limits.stalledMs,
     keepAliveTimeout: limits.keepAliveMs,
     routerOptions: { maxParamLength: limits.parameterCharacters },
     http: {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkEveryMs,
-      requireHostHeader: false, // plugins/host.ts checks it, and answers with the usual error body
       joinDuplicateHeaders: true, // by default Node ignores all but the first
     },
   }

@@ -114,7 +114,7 @@ async function serveFromThisProcess(
     limits: {
       connections: config.MAX_CONNECTIONS,
       leaveMs: Math.min(defaultLimits.leaveMs, config.SHUTDOWN_GRACE_MS / 2),
-      flushMs: Math.min(defaultLimits.flushMs, config.SHUTDOWN_GRACE_MS / 4),
+      finishMs: config.SHUTDOWN_GRACE_MS * 0.8,
     },
     loginLimits: {
       perUser: config.LOGIN_LIMIT_PER_USER,

@@ -68,12 +68,12 @@ test('a rejected request names its mistake, and sends nothing to Redis', async (
   expect(await commands()).toBe(before + 1) // the previous INFO
 })
 
-test('a method that a path does not have gets 405 with the allowed ones, an unknown path 404', async () => {
+test('an unknown path, or a method that a path does not have, gets 404', async () => {
   const app = await appForThisTest(server.socket)
-  const other = await app.inject({ method: 'PUT', url: '/me/sessions' })
-  expect([other.statusCode, other.json().code]).toEqual([405, 'API_METHOD_NOT_ALLOWED'])
-  expect(String(other.headers.allow).split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD'])
-  expect((await app.inject('/nowhere')).json()).toMatchObject({ code: 'API_NOT_FOUND' })
+  for (const request of [{ url: '/nowhere' }, { method: 'PUT', url: '/me/sessions' }] as const) {
+    const answer = await app.inject(request)
+    expect(answer.json()).toMatchObject({ statusCode: 404, code: 'API_NOT_FOUND' })
+  }
 })
 
 test.each([

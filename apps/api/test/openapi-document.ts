@@ -14,7 +14,7 @@ interface Content {
 
 interface Body {
   readonly name: string
-  readonly status: number
+  readonly status: number | 'default'
   readonly content: readonly Content[]
 }
 
@@ -49,7 +49,11 @@ export function operationsOf(document: ApiDocument): Operation[] {
           ? [bodyOf(`${method} ${path}`, 0, operation.requestBody as OpenAPIV3_1.ResponseObject)]
           : [],
         responses: Object.entries(operation.responses ?? {}).map(([status, response]) =>
-          bodyOf(`${method} ${path} ${status}`, Number(status), resolve(document, response)),
+          bodyOf(
+            `${method} ${path} ${status}`,
+            status === 'default' ? status : Number(status),
+            resolve(document, response),
+          ),
         ),
       }),
     ),
@@ -71,7 +75,7 @@ function resolve(
 
 function bodyOf(
   name: string,
-  status: number,
+  status: Body['status'],
   body: Pick<OpenAPIV3_1.ResponseObject, 'content'>,
 ): Body {
   const content = Object.entries(body.content ?? {}).map(([type, media]): Content => {

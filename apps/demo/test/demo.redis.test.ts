@@ -92,7 +92,7 @@ describe('with a demo service', () => {
     await expect.poll(() => service.feed.listeners).toBe(0)
     const head = httpRequest({ port, path: '/demo/race/events', method: 'HEAD' }).end()
     const [{ statusCode }] = (await once(head, 'response')) as [IncomingMessage]
-    expect([statusCode, service.feed.listeners]).toEqual([405, 0])
+    expect([statusCode, service.feed.listeners]).toEqual([404, 0])
   })
 
   test('shutdown ends the streams gracefully', async () => {

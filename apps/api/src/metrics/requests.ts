@@ -20,9 +20,8 @@ export function measureRequests(app: FastifyInstance, registry: Registry): void 
     registers: [registry],
   })
   app.addHook('onResponse', (request, reply, done) => {
-    const { url: route = 'unmatched', method: methods } = request.routeOptions
-    // `methods` is a list for the 405 routes (otherMethodsPlugin). Without a route: 404.
-    const method = route === 'unmatched' || typeof methods !== 'string' ? 'OTHER' : methods
+    const { url: route = 'unmatched' } = request.routeOptions
+    const method = route === 'unmatched' ? 'OTHER' : request.method
     durations.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
     done()
   })

@@ -1,21 +1,13 @@
 import swagger from '@fastify/swagger'
-import { cookieName } from '@onetrip/session-store/fastify'
+import { cookieName, errorBody } from '@onetrip/session-store/fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import type { ErrorKind } from '../errors.ts'
-import { errorResponses, withErrors } from '../openapi-errors.ts'
-
-declare module 'fastify' {
-  interface FastifySchema {
-    /** Error statuses specific to this route. `withErrors` adds the common ones. */
-    'x-errors'?: readonly number[]
-  }
-}
+import { Type } from 'typebox'
+import { ApiError, type ErrorKind, errorTable } from '../errors.ts'
 
 const DESCRIPTION = `Login sessions, recent sessions and viewed items in Redis. Recording a view takes one round trip.
 
-All errors have the same shape, and a \`code\` from a fixed list. This includes requests that match no route:
-400 (not HTTP, or a malformed path), 404, 405, 408 and 431.`
+All errors have the same shape, and a \`code\` from a fixed list. This includes requests that match no route.`
 
 // The plugin's default has upgrade-insecure-requests, with which the page stays empty over plain HTTP.
 const CONTENT_SECURITY_POLICY = {
@@ -54,7 +46,7 @@ export const openapiPlugin = fp<OpenapiOptions>(
             bearer: { type: 'http', scheme: 'bearer', description: 'The token of POST /login' },
             cookie: { type: 'apiKey', in: 'cookie', name: cookieName({ secure: secureCookie }) },
           },
-          ...errorResponses(errors),
+          responses: { Error: errorResponse(errors) },
         } as OpenAPIV3_1.ComponentsObject,
       },
       convertConstToEnum: false,
@@ -82,3 +74,51 @@ export const openapiPlugin = fp<OpenapiOptions>(
   },
   { name: 'openapi' },
 )
+
+/** The response of all errors: those of the API, and the application's own. */
+function errorResponse(ofApplication: readonly ErrorKind[]): OpenAPIV3_1.ResponseObject {
+  const ofApi = Object.entries(errorTable).map(([code, properties]) => ({ code, ...properties }))
+  const kinds = [...ofApi, ...ofApplication].toSorted((a, b) => a.statusCode - b.statusCode)
+  return {
+    description: kinds
+      .map(({ statusCode, code, meaning }) => `- ${statusCode} \`${code}\`: ${meaning}`)
+      .join('\n'),
+    content: { 'application/json': { schema: errorSchema(kinds.map(({ code }) => code)) } },
+  }
+}
+
+function errorSchema(codes: readonly string[]) {
+  return Type.Object(
+    {
+      statusCode: Type.Integer(),
+      code: Type.String({ enum: codes }),
+      error: Type.String({ description: 'Name of the status' }),
+      message: Type.String(),
+      mayHaveWritten: Type.Optional(
+        Type.Boolean({
+          description: 'With 5xx: whether Redis may have executed a write of this request',
+        }),
+      ),
+      retrySafe: Type.Optional(
+        Type.Boolean({
+          description:
+            'With 5xx: whether the request can safely be retried: nothing is counted twice',
+        }),
+      ),
+    },
+    { additionalProperties: false, examples: [errorBody(new ApiError('API_NOT_FOUND'))] },
+  )
+}
+
+/** Adds the error response to every operation of the document. */
+function withErrors(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
+  for (const path of Object.values(document.paths ?? {})) {
+    for (const operation of Object.values(path ?? {}) as OpenAPIV3_1.OperationObject[]) {
+      operation.responses = {
+        ...operation.responses,
+        default: { $ref: '#/components/responses/Error' },
+      }
+    }
+  }
+  return document
+}

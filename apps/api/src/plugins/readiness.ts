@@ -22,6 +22,8 @@ interface Readiness {
 interface ReadinessOptions {
   /** How long an idle connection stays open during shutdown, in milliseconds; see `Limits`. */
   leaveMs: number
+  /** Time after which all connections are closed during shutdown, in milliseconds; see `Limits`. */
+  finishMs: number
 }
 
 /**
@@ -30,9 +32,12 @@ interface ReadinessOptions {
  * When the server closes, it accepts no new connections. Idle connections stay open for `leaveMs`, for a
  * request that is on its way; its response is the last on the connection. `close` of Node's HTTP server would
  * close idle connections at once, and lose that request.
+ *
+ * After `finishMs` all connections are closed. Otherwise a client that does not read its response, or that sent half a
+ * request, would keep the process alive.
  */
 export const readinessPlugin = fp<ReadinessOptions>(
-  async (app, { leaveMs }) => {
+  async (app, { leaveMs, finishMs }) => {
     let stopping = false
     const stop = () => {
       stopping = true
@@ -48,6 +53,7 @@ export const readinessPlugin = fp<ReadinessOptions>(
     app.addHook('preClose', async () => {
       stop()
       if (!app.server.listening) return
+      setTimeout(() => app.server.closeAllConnections(), finishMs).unref()
       // For connections whose last request arrived before stop().
       Object.assign(app.server, { keepAliveTimeout: leaveMs, keepAliveTimeoutBuffer: 0 })
       const allLeft = once(app.server, 'close')

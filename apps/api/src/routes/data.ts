@@ -41,7 +41,6 @@ const routes: FastifyPluginAsyncTypebox<{ bodyBytes: number }> = async (app, { b
         headers: PatchHeaders,
         body: DataPatch,
         response: { 200: PatchedData },
-        'x-errors': [412],
       },
     },
     async (request, reply) => {

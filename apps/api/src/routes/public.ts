@@ -27,7 +27,6 @@ const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (
         tags: ['sessions'],
         body: authenticator.credentials,
         response: { 200: Login },
-        'x-errors': [401, 403],
       },
       // Login CSRF: a page of another origin could log a visitor in to the attacker's account, which would
       // then record what the visitor views.
@@ -59,7 +58,6 @@ const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (
         tags: ['sessions'],
         security: [{}, { bearer: [] }, { cookie: [] }],
         response: { 204: NoContent },
-        'x-errors': [403],
       },
     },
     async (_request, reply) => {

@@ -59,7 +59,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         params: SessionParams,
         response: { 204: NoContent },
-        'x-errors': [404],
       },
     },
     async (request, reply) => {

@@ -63,7 +63,6 @@ export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
         tags,
         body: RaceBody,
         response: { 202: RaceStarted },
-        'x-errors': [403, 404, 409],
       },
       onRequest: rejectCrossSite,
     },
@@ -97,7 +96,6 @@ export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
             },
           },
         },
-        'x-errors': [404],
       },
     },
     async (_request, reply) => {
@@ -116,7 +114,6 @@ export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
         tags,
         body: WireBody,
         response: { 200: Wires },
-        'x-errors': [403, 404, 409],
       },
       onRequest: rejectCrossSite,
     },

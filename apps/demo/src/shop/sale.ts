@@ -136,7 +136,6 @@ export const saleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         params: ItemParams,
         response: { 200: Stock },
-        'x-errors': [404],
       },
     },
     async (request) => {
@@ -158,7 +157,6 @@ export const saleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         params: ItemParams,
         response: { 200: Purchase },
-        'x-errors': [404, 409],
       },
     },
     async (request) => {
