@@ -136,8 +136,8 @@ test('the report of the load service is shown at /report', async () => {
   expect(await answer.text()).toContain('Page views over HTTP, at full speed')
 })
 
-test('the login rate limit counts by the address that the proxy sees, across all processes', async () => {
-  await stack.up({ WORKERS: '2', LOGIN_LIMIT_PER_ADDRESS: '4' })
+test('the login rate limit counts by the address that the proxy sees, across all containers', async () => {
+  await stack.up({ LOGIN_LIMIT_PER_ADDRESS: '4' }, '--scale', 'api=2')
   const statuses: number[] = []
   for (let n = 1; n <= 12; n += 1) {
     const { status } = await fetch(`${stack.urls.pooled}/login`, {
@@ -145,7 +145,7 @@ test('the login rate limit counts by the address that the proxy sees, across all
       headers: {
         'content-type': 'application/json',
         'x-forwarded-for': `192.0.2.${n}`,
-        connection: 'close', // so that both processes may get requests
+        connection: 'close', // so that both containers get requests
       },
       body: JSON.stringify({ user: `by-address-${n}` }),
     })

@@ -46,7 +46,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
     'another application with the same routes: Express and express-session with connect-redis',
 }
 
-export const isContender = (name: string): name is ContenderName => name in clients
+const isContender = (name: string): name is ContenderName => name in clients
 
 /** The options of `startApi` for a variant. */
 export function variantProgram(

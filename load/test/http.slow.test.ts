@@ -23,7 +23,7 @@ describe('npm run load', () => {
     expect(result).toMatchObject({
       interrupted: false,
       options: { connections: [8], sessions: 16, reads: 0, seed: 17, variants },
-      load: { 'pool size': 2, "Redis's I/O threads": 2, 'workers of each API': 1 },
+      load: { 'pool size': 2, "Redis's I/O threads": 2 },
       software: {
         Stack: 'started for this',
         Redis: expect.stringMatching(/^8\.0\.\d+ patched-/),

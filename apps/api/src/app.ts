@@ -8,7 +8,6 @@ import fastify, {
   type FastifyServerOptions,
 } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Registry } from 'prom-client'
 import type { Authenticator } from './authenticator.ts'
 import type { ErrorKind } from './errors.ts'
 import { defaultLimits, type Limits, serverOptions } from './limits.ts'
@@ -71,14 +70,8 @@ export interface AppOptions {
   trustProxy?: TrustedProxies | undefined
   /** Registers spans for requests. Default: no tracing. */
   traceRequests?: ((app: FastifyInstance) => Promise<void>) | undefined
-  /** Number of processes and Redis connections of each, reported by `/metrics`. Default: not reported. */
-  settings?: { workers: number; poolSize: number }
-  metrics?: {
-    /** Registry of this process. Default: a new one. */
-    registry?: Registry | undefined
-    /** Text that `/metrics` serves. Default: the registry of this process. */
-    gather?: (() => Promise<string>) | undefined
-  }
+  /** Number of Redis connections, reported by `/metrics`. Default: not reported. */
+  poolSize?: number
 }
 
 const NO_LOGIN_LIMITS: LoginLimits = { perUser: 0, perAddress: 0, windowSeconds: 1 }
@@ -115,16 +108,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const cookie = { secure: secureCookie }
   await app.register(fastifySessions, { store, cookie, publicOrigins, errorHandler: false })
   await app.register(loginLimitPlugin, options.loginLimits ?? NO_LOGIN_LIMITS)
-  const { settings, metrics } = options
-  await app.register(metricsPlugin, {
-    transport,
-    topology,
-    settings,
-    registry: metrics?.registry,
-  })
+  await app.register(metricsPlugin, { transport, topology, poolSize: options.poolSize })
   if (docs) await app.register(openapiPlugin, { secureCookie, errors: options.errors })
   await app.register(healthRoutes)
-  await app.register(metricsRoutes, { gather: metrics?.gather })
+  await app.register(metricsRoutes)
   // Routes registered before this are never rejected because of overload.
   await app.register(async (service) => {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })

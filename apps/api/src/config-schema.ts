@@ -16,10 +16,10 @@ export const configSchema = Type.Object({
     maximum: 65535,
     description: 'Port to listen on; 0: any free port',
   }),
-  WORKERS: Type.String({
-    default: '1',
-    pattern: '^(auto|[1-9][0-9]?)$',
-    description: 'Number of processes that share the port, 1 to 99; auto: one per CPU',
+  REUSE_PORT: Type.Boolean({
+    default: false,
+    description:
+      'Several processes may listen on PORT, each with REUSE_PORT=true; the system spreads connections over them. Not on macOS and Windows',
   }),
   STRATEGY: Type.String({
     default: 'batch',

@@ -33,6 +33,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
 function checkEffects(config: Config, redis: RedisLocation): void {
   const noSentinel = !redis.sentinel && 'without a URL of sentinels'
   const reasons: { [Name in keyof Config]?: string | false } = {
+    REUSE_PORT: config.PORT === 0 && 'with PORT=0: each process gets another port',
     REDIS_POOL_SIZE:
       redis.cluster !== undefined && 'on a cluster: it has one connection to each node',
     REDIS_PARTITIONS: !redis.cluster && 'without a cluster',

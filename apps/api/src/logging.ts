@@ -43,9 +43,6 @@ const MAX_FLUSH_MS = 1_000
  *
  * package.json overrides the sonic-boom of pino 10 (4.x) with 5.0.2: version 4 retries forever at exit if the reader
  * has exited (EPIPE), version 5 throws. Remove the override when pino itself depends on sonic-boom 5.
- *
- * With several workers, a reader that has stopped can block a worker that exits: Node makes the descriptor, which the
- * workers share, blocking again when the first of them exits. The primary then kills the worker after its grace period.
  */
 export function standardOutput() {
   let flushUntil = Number.POSITIVE_INFINITY

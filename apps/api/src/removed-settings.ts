@@ -19,5 +19,6 @@ export const removedSettings: Readonly<Record<string, string>> = {
   REDIS_USERNAME: 'use REDIS_URL=redis://user@host:port',
   REDIS_MIGRATE_TO: noMigration,
   REDIS_MIGRATE_HOME: noMigration,
+  WORKERS: 'start several processes with REUSE_PORT=true, or several containers',
   REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
 }

@@ -1,9 +1,9 @@
-import cluster from 'node:cluster'
 import { lookup } from 'node:dns/promises'
+import type { ListenOptions } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RetentionEvent, retentionChannel, type StrategyName } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyListenOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type AppOptions, buildApp } from './app.ts'
 import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
@@ -11,12 +11,9 @@ import { type Config, loadConfig } from './config.ts'
 import { messageWithCause } from './error-message.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOfWarnings, loggerOptions, standardOutput } from './logging.ts'
-import { createRegistry } from './metrics/registry.ts'
 import { redisLocation, topologyOf, transportOf } from './redis-location.ts'
 import { configuredStore } from './store.ts'
 import { trustedProxies } from './trust-proxy.ts'
-import { processCount, supervise } from './workers/supervise.ts'
-import { type PrimaryChannel, primaryChannel } from './workers/worker.ts'
 
 /** The parts of an application that serves this API with its own login and routes. */
 export interface Application<Schema extends TSchema = TSchema>
@@ -31,28 +28,19 @@ export interface ServeOptions<Schema extends TSchema = TSchema> extends Applicat
 }
 
 /**
- * Serves the API until SIGTERM or SIGINT, with workers, session retention, metrics and graceful shutdown as
- * configured. If the API cannot start, or a function passed as options throws, `serve` writes the reason to standard
- * error and exits with 1.
- *
- * With `WORKERS` above 1, the calling process becomes the primary. Each worker runs the entry file again, and
- * serves in this function.
+ * Serves the API until SIGTERM or SIGINT, with session retention, metrics and graceful shutdown as configured. If the
+ * API cannot start, or a function passed as options throws, `serve` writes the reason to standard error and exits
+ * with 1.
  */
 export async function serve<Schema extends TSchema>(
   options: ServeOptions<Schema> | (() => ServeOptions<Schema>) = {},
 ): Promise<void> {
-  const primary = cluster.isWorker ? primaryChannel() : undefined
   try {
     const given = typeof options === 'function' ? options() : options
     const { config = loadConfig(), ...application } = given
-    const processes = processCount(config.WORKERS)
-    if (primary || processes === 1) await serveFromThisProcess(config, application, primary)
-    else await supervise(config, processes)
+    await serveApplication(config, application)
   } catch (error) {
-    const reason = messageWithCause(error)
-    // The primary reports only one of several workers that fail for the same reason.
-    if (primary) await primary.failed(reason)
-    else process.stderr.write(`The API cannot start: ${reason}\n`)
+    process.stderr.write(`The API cannot start: ${messageWithCause(error)}\n`)
     process.exit(1)
   }
 }
@@ -62,15 +50,8 @@ function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
   else if (event.type === 'run' && event.evicted > 0) log.info(event, 'janitor ended sessions')
 }
 
-/**
- * @param primary Connection to the primary process, if this is a worker.
- * @throws Error with the reason why the API cannot start.
- */
-async function serveFromThisProcess(
-  config: Config,
-  application: Application,
-  primary?: PrimaryChannel,
-): Promise<void> {
+/** @throws Error with the reason why the API cannot start. */
+async function serveApplication(config: Config, application: Application): Promise<void> {
   const redis = redisLocation(config)
   const authenticator = application.authenticator ?? trustingAuthenticator(config.NODE_ENV)
   const logWarnings = loggerOfWarnings()
@@ -91,7 +72,6 @@ async function serveFromThisProcess(
       ),
     },
   })
-  const registry = createRegistry()
   const terminal = process.stdout.isTTY
   const tracing = await configuredTracing(config, ({ message }) =>
     app.log.warn({ reason: message }, 'traces cannot be exported'),
@@ -102,7 +82,7 @@ async function serveFromThisProcess(
     authenticator,
     transport: transportOf(redis),
     topology: topologyOf(redis),
-    settings: { workers: processCount(config.WORKERS), poolSize: config.REDIS_POOL_SIZE },
+    poolSize: config.REDIS_POOL_SIZE,
     secureCookie: config.NODE_ENV !== 'development',
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
@@ -124,20 +104,14 @@ async function serveFromThisProcess(
     trustProxy: trustedProxies(config.TRUST_PROXY),
     maxEventLoopDelayMs: config.MAX_EVENT_LOOP_DELAY_MS,
     traceRequests: tracing?.traceRequests,
-    metrics: { registry, ...(primary && { gather: primary.mergeMetrics(registry) }) },
   })
   retentionChannel.subscribe((event) => logRetention(app.log, event as RetentionEvent))
-  const isFirst = primary === undefined || primary.isFirst
-  logWarnings(isFirst ? app.log : undefined)
-  const ending = closeWithGrace(
-    {
-      delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS,
-      logger: app.log,
-      ...(primary && { skip: [...shutdownSignals] }),
-    },
+  logWarnings(app.log)
+  closeWithGrace(
+    { delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS, logger: app.log },
     async ({ err, signal }) => {
       if (err) app.log.fatal({ err }, 'shutting down after an unexpected error')
-      else if (!primary) app.log.info({ signal }, 'shutting down')
+      else app.log.info({ signal }, 'shutting down')
       app.readiness.stop()
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()
@@ -145,10 +119,8 @@ async function serveFromThisProcess(
       await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
     },
   )
-  if (primary) onFirstSignal(ending.close)
   await store.ready(config.STARTUP_DEADLINE_MS)
-  if (isFirst) await logNodes(app)
-  await primary?.mayListen()
+  await logNodes(app)
   await listen(app, config)
 }
 
@@ -181,31 +153,24 @@ async function configuredTracing(config: Config, onProblem: (error: Error) => vo
   return startTracing(config, onProblem)
 }
 
-/** @throws Error that names the port if it is in use. */
-async function listen(app: FastifyInstance, { HOST, PORT }: Config): Promise<void> {
+/** @throws Error with the setting to change if the port is in use, or cannot be shared on this platform. */
+async function listen(app: FastifyInstance, { HOST, PORT, REUSE_PORT }: Config): Promise<void> {
   try {
     // For the second address of localhost, Fastify creates another server, to which our limits do not apply.
     const host = HOST === 'localhost' ? (await lookup(HOST)).address : HOST
-    await app.listen({ host, port: PORT })
+    // Fastify passes on all options to Node, but its type lacks this one.
+    const options: FastifyListenOptions & Pick<ListenOptions, 'reusePort'> = {
+      host,
+      port: PORT,
+      reusePort: REUSE_PORT,
+    }
+    await app.listen(options)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    const message = `port ${PORT} on ${HOST} is in use; stop the program that listens on it, or set PORT`
-    throw new Error(message, { cause: error })
+    const reasons: Partial<Record<string, string>> = {
+      EADDRINUSE: `port ${PORT} on ${HOST} is in use; stop the program that listens on it, set PORT, or set REUSE_PORT=true for all processes that share it`,
+      ENOTSUP: 'this platform does not support REUSE_PORT=true; give each process its own PORT',
+    }
+    const reason = reasons[(error as NodeJS.ErrnoException).code ?? '']
+    throw reason === undefined ? error : new Error(reason, { cause: error })
   }
-}
-
-const shutdownSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
-/**
- * Starts the shutdown of a worker at the first signal and ignores further ones. close-with-grace would exit
- * at once at a second signal, but a worker may get two: one from the primary, one from the terminal or
- * service manager.
- */
-function onFirstSignal(close: () => void): void {
-  let closing = false
-  const onSignal = () => {
-    if (!closing) close()
-    closing = true
-  }
-  for (const signal of shutdownSignals) process.on(signal, onSignal)
 }

@@ -16,11 +16,10 @@ import { secret } from './support.ts'
 const cluster = clusterOfThisFile()
 const nodes = () => cluster.nodes.map(({ address }) => address)
 
-test.each(['batch', 'naive'])('%s: all routes work with two workers', async (strategy) => {
+test.each(['batch', 'naive'])('%s: all routes work', async (strategy) => {
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `redis+cluster://${nodes()[0]}`,
     STRATEGY: strategy,
-    WORKERS: '2',
     JANITOR_INTERVAL_SECONDS: '1',
   })
   const users = Array.from({ length: 8 }, (_, index) => `${strategy} ${index}`)

@@ -28,25 +28,25 @@ const connections = async () =>
 const REQUESTS = 1_500
 const AT_ONCE = 50
 
-test.each([
-  ['has stopped', '1'],
-  ['goes during the shutdown', '2'],
-])('SIGTERM: ends although the reader of its log %s (WORKERS=%s)', async (reader, WORKERS) => {
-  const before = await connections()
-  const api = spawn(process.execPath, [apiProgram], {
-    env: apiEnvironment({ REDIS_URL: `unix://${server.socket}`, LOG_REQUESTS: 'true', WORKERS }),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  onTestFinished(() => void api.kill('SIGKILL'))
-  const ended = once(api, 'exit')
-  const url = await addressIn(api.stdout)
-  const ask = async () => (await fetch(`${url}/${'nowhere/'.repeat(20)}`)).arrayBuffer()
-  for (let asked = 0; asked < REQUESTS; asked += AT_ONCE) {
-    await Promise.all(Array.from({ length: AT_ONCE }, ask))
-  }
-  api.kill('SIGTERM')
-  // Then only the log is left to be written. A worker may block before that, see `standardOutput`.
-  if (WORKERS === '1') await expect.poll(connections).toBe(before)
-  if (reader !== 'has stopped') api.stdout.destroy()
-  expect(await ended).toEqual([0, null])
-})
+test.each(['has stopped', 'goes during the shutdown'])(
+  'SIGTERM: ends although the reader of its log %s',
+  async (reader) => {
+    const before = await connections()
+    const api = spawn(process.execPath, [apiProgram], {
+      env: apiEnvironment({ REDIS_URL: `unix://${server.socket}`, LOG_REQUESTS: 'true' }),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void api.kill('SIGKILL'))
+    const ended = once(api, 'exit')
+    const url = await addressIn(api.stdout)
+    const ask = async () => (await fetch(`${url}/${'nowhere/'.repeat(20)}`)).arrayBuffer()
+    for (let asked = 0; asked < REQUESTS; asked += AT_ONCE) {
+      await Promise.all(Array.from({ length: AT_ONCE }, ask))
+    }
+    api.kill('SIGTERM')
+    // Then only the log is left to be written.
+    await expect.poll(connections).toBe(before)
+    if (reader !== 'has stopped') api.stdout.destroy()
+    expect(await ended).toEqual([0, null])
+  },
+)

@@ -45,16 +45,13 @@ test.runIf(process.platform === 'linux')('HOST=localhost listens on one address'
 })
 
 describe('startup fails', () => {
-  test.each(['1', '2'])(
-    'without Redis, after STARTUP_DEADLINE_MS (%s workers)',
-    async (WORKERS) => {
-      const settings = { REDIS_URL: 'unix:///nowhere/redis.sock', STARTUP_DEADLINE_MS: '300' }
-      const { code, stderr } = await failedStart({ ...settings, WORKERS })
-      expect(code).toBe(1)
-      expect(stderr.match(/cannot start/g)).toHaveLength(1)
-      expect(stderr).toContain('no connection after 0.3 s (connect ENOENT')
-    },
-  )
+  test('without Redis, after STARTUP_DEADLINE_MS', async () => {
+    const settings = { REDIS_URL: 'unix:///nowhere/redis.sock', STARTUP_DEADLINE_MS: '300' }
+    const { code, stderr } = await failedStart(settings)
+    expect(code).toBe(1)
+    expect(stderr.match(/cannot start/g)).toHaveLength(1)
+    expect(stderr).toContain('no connection after 0.3 s (connect ENOENT')
+  })
 
   test('with a database that does not exist, without showing the password', async () => {
     const { code, stderr } = await failedStart({
@@ -73,7 +70,7 @@ describe('startup fails', () => {
   })
 })
 
-test.each(['1', '2'])('%s workers: each warning is one log line', async (WORKERS) => {
+test('each warning is one log line', async () => {
   const otherIoredis = `import { registerHooks } from 'node:module'
     registerHooks({ load: (url, context, next) => url.endsWith('/ioredis/package.json')
       ? { format: 'json', source: '{"version":"6.99.0"}', shortCircuit: true }
@@ -82,7 +79,6 @@ test.each(['1', '2'])('%s workers: each warning is one log line', async (WORKERS
   const redis = await redisForThisTest({ config })
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${redis.socket}`,
-    WORKERS,
     NODE_OPTIONS: imported(otherIoredis),
   })
   for (const code of ['ONETRIP_FRAMES_OFF', 'ONETRIP_EVICTION']) {

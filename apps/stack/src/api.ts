@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
 import { type Program, startProgram } from './program.ts'
@@ -95,15 +94,4 @@ export async function startApi(options: ApiOptions): Promise<Program> {
   })
   void api.exited.then(() => options.afterExit?.(api.pid))
   return api
-}
-
-/**
- * `WORKERS` and `REDIS_POOL_SIZE` as in the API, which rejects invalid values. Measured APIs are started with these
- * values, so that the result names what ran even if a `.env` file has others.
- */
-export function apiSettings({ WORKERS = '1', REDIS_POOL_SIZE = '1' } = process.env) {
-  return {
-    workers: WORKERS === 'auto' ? availableParallelism() : Number(WORKERS),
-    poolSize: Number(REDIS_POOL_SIZE),
-  }
 }

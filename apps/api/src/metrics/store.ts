@@ -129,7 +129,6 @@ function janitorMetrics(registry: Registry): (event: RetentionEvent) => void {
   const lastRun = new Gauge({
     name: 'onetrip_janitor_last_run_timestamp_seconds',
     help: 'Time of the last janitor run of this process that worked; 0: none yet',
-    aggregator: 'max',
     registers,
   })
   return (event) => {

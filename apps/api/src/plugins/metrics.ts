@@ -16,19 +16,18 @@ interface MetricsOptions {
   transport: string
   /** `single`, `cluster` or `sentinel`. */
   topology: string
-  settings?: { workers: number; poolSize: number } | undefined
-  registry?: Registry | undefined
+  poolSize?: number | undefined
 }
 
 /** Measures requests and the store. Register it before the routes. */
 export const metricsPlugin = fp<MetricsOptions>(
-  async (app, { transport, topology, settings, registry = createRegistry() }) => {
+  async (app, { transport, topology, poolSize }) => {
+    const registry = createRegistry()
     app.decorate('metrics', registry)
     new Gauge({
       name: 'onetrip_info',
       help: 'Configuration of the API, in the labels',
-      labelNames: ['strategy', 'sender', 'transport', 'topology', 'workers', 'pool_size'],
-      aggregator: 'first',
+      labelNames: ['strategy', 'sender', 'transport', 'topology', 'pool_size'],
       registers: [registry],
     }).set(
       {
@@ -36,7 +35,7 @@ export const metricsPlugin = fp<MetricsOptions>(
         sender: app.store.info.sender,
         transport,
         topology,
-        ...(settings && { workers: settings.workers, pool_size: settings.poolSize }),
+        ...(poolSize !== undefined && { pool_size: poolSize }),
       },
       1,
     )

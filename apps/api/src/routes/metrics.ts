@@ -2,14 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
 import { Type } from 'typebox'
 
-interface MetricsRouteOptions {
-  /** Default: the metrics of this process. */
-  gather?: (() => Promise<string>) | undefined
-}
-
-const routes: FastifyPluginAsyncTypebox<MetricsRouteOptions> = async (app, options) => {
+const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { metrics } = app
-  const { gather = () => metrics.metrics() } = options
 
   app.get(
     '/metrics',
@@ -31,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox<MetricsRouteOptions> = async (app, optio
         },
       },
     },
-    async (_request, reply) => reply.type(metrics.contentType).send(await gather()),
+    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.metrics()),
   )
 }
 

@@ -37,7 +37,6 @@ const GRACE_MS = 1_000
 
 /** Turns off everything that would disturb a measurement or that a lane does not need. */
 const settings = {
-  WORKERS: '1',
   REDIS_POOL_SIZE: '1',
   JANITOR_INTERVAL_SECONDS: '0',
   MAX_SESSIONS: '10000000', // the default: without a janitor, the API refuses another value

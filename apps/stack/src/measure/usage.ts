@@ -34,9 +34,7 @@ export async function readApi(url: string) {
 /** The metric `onetrip_info` of an API. */
 export interface ApiInfo {
   strategy: string
-  /** Number of processes; null if unknown. */
-  workers: number | null
-  /** Connections to Redis per process; null if unknown. */
+  /** Connections to Redis; null if unknown. */
   poolSize: number | null
 }
 
@@ -44,8 +42,8 @@ export interface ApiInfo {
 export async function infoOf(url: string): Promise<ApiInfo> {
   const info = (await fetchMetrics(url)).find(({ name }) => name === 'onetrip_info')
   if (!info) throw new Problem(`The server at ${url} is not an API of Onetrip.`)
-  const { strategy = 'unknown', workers, pool_size: poolSize } = info.labels
-  return { strategy, workers: Number(workers) || null, poolSize: Number(poolSize) || null }
+  const { strategy = 'unknown', pool_size: poolSize } = info.labels
+  return { strategy, poolSize: Number(poolSize) || null }
 }
 
 interface Watched {

@@ -85,11 +85,10 @@ export function addTarget(command: Command): Command {
   const threads =
     'threads of the Redis that is started, including the main thread (default: REDIS_IO_THREADS, else 1: off)'
   return command
-    .option('--workers <n>', 'processes of each API', wholeNumber(1, 64))
     .addOption(
       new Option('--url <list>', url)
         .argParser(listOfUrls)
-        .conflicts(['variants', 'redisBuild', 'transport', 'workers', 'ioThreads']),
+        .conflicts(['variants', 'redisBuild', 'transport', 'ioThreads']),
     )
     .option(ownHostOption, 'allow load on another host, which must be yours')
     .addOption(build)

@@ -7,7 +7,6 @@ import {
   type Transport,
   withPasswordOf,
 } from '@onetrip/stack/address.ts'
-import { apiSettings } from '@onetrip/stack/api.ts'
 import { type ApiInfo, infoOf } from '@onetrip/stack/measure/usage.ts'
 import { newSecret, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
@@ -17,7 +16,7 @@ import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
 import { type StackOptions, startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
-import { isContender, type Variant, variantProgram, variants } from '../../variants.ts'
+import { type Variant, variantProgram, variants } from '../../variants.ts'
 import { type LinkPlan, links, openLink } from '../redis/links.ts'
 
 /** The options that determine the APIs to measure. */
@@ -31,8 +30,6 @@ export interface TargetOptions {
   links?: LinkPlan[]
   /** Default: `REDIS_IO_THREADS`, else off. */
   ioThreads?: number
-  /** Processes of each API. Default: 1. */
-  workers?: number
   /** Running APIs to measure, instead of those of a new stack. */
   url?: string[]
   iOwnThisHost?: boolean
@@ -77,12 +74,8 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
     )
   }
   if (url) requireOwnHost(url, options.iOwnThisHost === true)
-  const { poolSize, workers } = { ...apiSettings(), ...options }
-  const single = variants.find(isContender)
-  if (workers > 1 && single) {
-    throw new Problem(`${single} runs as one process only. Set --workers or WORKERS to 1.`)
-  }
-  context.describe('load', { 'pool size': poolSize, 'workers of each API': workers })
+  const poolSize = Number(process.env.REDIS_POOL_SIZE ?? '1') // the API rejects an invalid value
+  context.describe('load', { 'pool size': poolSize })
   const build = redisBuild ?? 'patched'
   if (!url && !installed) await buildRedis(build, context.signal)
   const run = await temporaryRunFolder('load-')
@@ -96,7 +89,6 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
     ...(options.application && { application: options.application }),
     sessionSecret: newSecret(),
     env: {
-      WORKERS: String(workers),
       REDIS_POOL_SIZE: String(poolSize),
       JANITOR_INTERVAL_SECONDS: '0',
       MAX_SESSIONS: '10000000', // the default: without a janitor, the API refuses another value
@@ -170,8 +162,7 @@ async function givenTarget(
     }
     apis.push({ url, variant, link: transport })
   }
-  const of = (name: 'poolSize' | 'workers') => infos.map((info) => info[name] ?? '?').join(', ')
-  context.describe('load', { 'pool size': of('poolSize'), 'workers of each API': of('workers') })
+  context.describe('load', { 'pool size': infos.map(({ poolSize }) => poolSize ?? '?').join(', ') })
   print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
   return { kind: '--url', redis: { url: redisUrl, build: 'foreign' }, apis }
 }
