@@ -185,10 +185,6 @@ export class Rows {
       })
       .join(', ')
   }
-
-  get rounds(): number {
-    return Math.max(0, ...this.all.flatMap(({ samples }) => samples.map(({ round }) => round)))
-  }
 }
 
 export const matches = (one: Case, part: Partial<Case>) =>

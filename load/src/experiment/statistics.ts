@@ -13,13 +13,9 @@ export interface Change {
   interval: { low: number; high: number }
 }
 
-/**
- * A ratio over the rounds, with the range. All tables show this mean. The interval
- * is the 95 % confidence interval; null with fewer than two rounds.
- */
+/** A ratio over the rounds: the geometric mean, with the range. */
 export interface Ratio extends Omit<Summary, 'median'> {
   mean: number
-  interval: Change['interval'] | null
 }
 
 /** @throws RangeError when there are no values. */
@@ -29,19 +25,10 @@ export function summarize(values: readonly number[]): Summary {
   return { median: median(list), min: min(list), max: max(list) }
 }
 
-/**
- * Summarizes the ratios of the rounds. The interval is Student's t over their logarithms (docs/method.md
- * explains this choice).
- *
- * @throws RangeError when the list is empty or has a value that is not positive.
- */
+/** @throws RangeError when the list is empty or has a value that is not positive. */
 export function summarizeRatios(ratios: readonly number[]): Ratio {
-  const logarithms = logarithmsOf(ratios)
-  const [middle, freedom] = [mean(logarithms), ratios.length - 1]
-  const error = freedom > 0 ? sampleVariance(logarithms) / ratios.length : 0
-  const interval = freedom > 0 ? intervalAround(middle, error, freedom, 0.95) : null
   const { min, max } = summarize(ratios)
-  return { min, max, mean: Math.exp(middle), interval }
+  return { min, max, mean: Math.exp(mean(logarithmsOf(ratios))) }
 }
 
 /**
@@ -62,13 +49,9 @@ export function changeBetween(
   const freedom =
     error ** 2 / (oldError ** 2 / (old.length - 1) + nowError ** 2 / (now.length - 1)) || 1
   const middle = mean(now) - mean(old)
-  return { mean: Math.exp(middle), interval: intervalAround(middle, error, freedom, confidence) }
-}
-
-/** The confidence interval of a ratio, from the mean of its logarithms. @param error the variance of that mean. */
-function intervalAround(middle: number, error: number, freedom: number, confidence: number) {
   const margin = jstat.studentt.inv((1 + confidence) / 2, freedom) * Math.sqrt(error)
-  return { low: Math.exp(middle - margin), high: Math.exp(middle + margin) }
+  const interval = { low: Math.exp(middle - margin), high: Math.exp(middle + margin) }
+  return { mean: Math.exp(middle), interval }
 }
 
 function logarithmsOf(values: readonly number[]): number[] {
