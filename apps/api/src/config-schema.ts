@@ -169,12 +169,6 @@ export const configSchema = Type.Object({
     description:
       'Maximum number of sessions per user; a login above it ends the oldest ones, at most 100 at a time',
   }),
-  CACHED_CHECKS: Type.Integer({
-    default: 0,
-    minimum: 0,
-    description:
-      'Maximum number of sessions that a process remembers, so that GET /me takes no round trip. Not with a cluster. 0: none',
-  }),
   JANITOR_INTERVAL_SECONDS: Type.Integer({
     default: 60,
     minimum: 0,

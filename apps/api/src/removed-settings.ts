@@ -21,4 +21,6 @@ export const removedSettings: Readonly<Record<string, string>> = {
   REDIS_MIGRATE_HOME: noMigration,
   WORKERS: 'start several processes with REUSE_PORT=true, or several containers',
   REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
+  CACHED_CHECKS:
+    'remove it: each check asks Redis, in a round trip that it shares with other requests',
 }

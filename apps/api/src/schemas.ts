@@ -5,8 +5,6 @@ import { type TProperties, Type } from 'typebox'
 const NOW = 1_795_255_200_250
 const SESSION_ID = 'AZ3z4vYAc2Vzc2lvbi1vZi1hZGEtMTIz'
 
-const NEXT_CURSOR = Buffer.from(`${NOW / 1000} ${SESSION_ID}`).toString('base64url')
-
 /** An object without additional properties. */
 export const Exactly = <Properties extends TProperties>(
   properties: Properties,
@@ -28,7 +26,6 @@ const SessionUser = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   description: 'User name; null for a guest session',
 })
-const Cursor = Type.String({ description: 'The nextCursor of the previous page' })
 const SessionId = Type.String({ pattern: '^[A-Za-z0-9_-]{32}$' })
 
 const Remember = Type.Optional(
@@ -134,11 +131,6 @@ export const PatchedData = Exactly(
   { ...ETag, description: 'The new version', examples: [{ version: 4 }] },
 )
 
-/** Of a response with pages. */
-const NextCursor = Type.Optional(
-  Type.String({ description: 'Cursor of the next page; absent on the last page' }),
-)
-
 export const UserSessions = Exactly(
   {
     sessions: Type.Array(
@@ -149,13 +141,11 @@ export const UserSessions = Exactly(
         current: Type.Boolean({ description: 'Whether it is the session of this request' }),
       }),
     ),
-    nextCursor: NextCursor,
   },
   {
-    description: 'A page of sessions, latest login first',
+    description: 'Sessions, latest login first',
     examples: [
       { sessions: [{ id: SESSION_ID, loggedInAt: NOW - 60_000, lastSeenAt: NOW, current: true }] },
-      { sessions: [], nextCursor: NEXT_CURSOR },
     ],
   },
 )
@@ -193,10 +183,7 @@ export const Popular = Exactly(
 
 export const NoContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done' })
 
-const limitOf = (defaultLimit: number) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit }))
-
-export const limitQuery = (defaultLimit: number) => Exactly({ limit: limitOf(defaultLimit) })
-
-export const pageQuery = (defaultLimit: number) =>
-  Exactly({ limit: limitOf(defaultLimit), cursor: Type.Optional(Cursor) })
+export const limitQuery = (defaultLimit: number) =>
+  Exactly({
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit })),
+  })

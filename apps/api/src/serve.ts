@@ -61,7 +61,6 @@ async function serveApplication(config: Config, application: Application): Promi
     deadlineMs: config.REDIS_DEADLINE_MS,
     idleSeconds: config.SESSION_IDLE_SECONDS,
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
-    cachedChecks: config.CACHED_CHECKS,
     janitor: ownJanitor(config),
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),

@@ -59,6 +59,7 @@ test.each([
   [{ REDIS_TLS_CA_FILE: '/nowhere/ca' }, 'REDIS_TLS_CA_FILE cannot be read'],
   [{ REDIS_MIGRATE_TO: 'redis://a' }, 'REDIS_MIGRATE_TO is no longer .*docs/cluster.md'],
   [{ REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_HOME is no longer .*docs/cluster.md'],
+  [{ CACHED_CHECKS: '100' }, 'CACHED_CHECKS is no longer .*each check asks Redis'],
   [{ HOST: '' }, 'HOST'],
   [{ NODE_ENV: '' }, 'NODE_ENV'],
   [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is no longer'],

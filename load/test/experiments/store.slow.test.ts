@@ -1,6 +1,6 @@
 import { strategyNames } from '@onetrip/session-store'
 import { expect, test } from 'vitest'
-import { comparedNames } from '../../src/experiments/store/calls.ts'
+import { comparedStrategies } from '../../src/compared-strategies.ts'
 import { runExperiment } from '../support/experiment.ts'
 
 test('measures all strategies over several links, and shows the source articles', async () => {
@@ -9,7 +9,9 @@ test('measures all strategies over several links, and shows the source articles'
     '--links=loopback,switch,20ms@1Gb/s',
   ])
   expect(text).toMatch(/^switch +pipeline .* 2,841 /m)
-  expect(result.samples).toHaveLength(3 * (strategyNames.length + comparedNames.length))
+  expect(result.samples).toHaveLength(
+    3 * (strategyNames.length + Object.keys(comparedStrategies).length),
+  )
   for (const { case: one, values } of result.samples) {
     // A call takes at least a round trip of its link; timers may fire early.
     const least = { loopback: 0, switch: 0.1, '20ms@1Gb/s': 19 }[String(one.link)]

@@ -45,7 +45,6 @@ async function everything(client: Redis, strategy: 'batch' | 'pipeline') {
   return {
     views,
     data: await store.data(fromGuest.token),
-    export: (await store.exportUser('eve')).sessions.map(({ data }) => data),
     recent: await store.recentSessions(),
     viewed: await store.viewedItems(token),
     popular: await store.popularItems(),
@@ -86,7 +85,6 @@ test.each(supported)('a client with %j is supported', async (options) => {
         { user: 'ada', views: 2 },
       ],
       data: { fields: { cart: ['book'], ['__proto__']: 1 }, version: 1 },
-      export: [{ cart: ['book'], ['__proto__']: 1 }],
       recent: [{ lastSeenAt: 1.7e12 }, {}, {}],
       viewed: [{ item: 'book' }],
       popular: [{ item: 'book', views: 2 }],

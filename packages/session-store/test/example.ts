@@ -31,9 +31,17 @@ export const envOf = (socket: string) => ({
 /** Starts an example as a process. `send` sends requests, and stores cookies as a browser does. */
 export const startExample = (file: string, socket: string) => start(file, [pathOf(file)], socket)
 
+/** The arguments of Node for a program of a document. It imports from the current folder. */
+export const textArguments = (program: string, ...args: string[]): string[] => [
+  '--input-type=module-typescript',
+  '--eval',
+  program,
+  ...args,
+]
+
 /** As `startExample`, with a program of a document. */
 export const startText = (program: string, socket: string, ...args: string[]) =>
-  start('documented', ['--input-type=module-typescript', '--eval', program, ...args], socket)
+  start('documented', textArguments(program, ...args), socket)
 
 async function start(name: string, args: string[], socket: string) {
   const program = await startProgram({

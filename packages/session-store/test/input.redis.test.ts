@@ -61,12 +61,7 @@ describe('functions of the store', () => {
     ['patch', 'object list', (value) => store.patch(token, value)],
     ['ifVersion', 'number undefined', (value) => store.patch(token, {}, { ifVersion: value })],
     ['recentSessions', 'number undefined', (value) => store.recentSessions(value)],
-    ['userSessions page', 'object list undefined', (value) => store.userSessions(token, value)],
-    ['limit', 'number undefined', (value) => store.userSessions(token, { limit: value })],
     ['revokeSession id', 'string', (value) => store.revokeSession(token, value)],
-    ['onProgress', 'function undefined', (value) => store.exportUser('ada', { onProgress: value })],
-    ['eraseUser', 'string', (value) => store.eraseUser(value)],
-    ['signal', 'undefined', (value) => store.eraseUser('ada', { signal: value })],
     ['countAttempts subjects', 'list', (value) => store.countAttempts(value, 60)],
     ['countAttempts subject', 'string', (value) => store.countAttempts(['ada', value], 60)],
     ['ready', 'number undefined', (value) => store.ready(value)],
@@ -108,14 +103,6 @@ describe('functions of the store', () => {
       () => ['', long].map((key) => store.recordView(token, 'a', { idempotencyKey: key })),
     ],
     ['limit', () => [0, 1.5, Number.NaN, 1_001].map((limit) => store.popularItems(limit))],
-    ['limit', () => [0, 101].map((limit) => store.userSessions(token, { limit }))],
-    [
-      'cursor',
-      () =>
-        ['', 'a.b', ...['x', '+inf x', '1.0 x', `1 ${long}`].map(btoa), [] as never].map((cursor) =>
-          store.userSessions(token, { cursor }),
-        ),
-    ],
     ['ifVersion', () => [-1, 1.5, 1 / 0].map((ifVersion) => store.patch(token, {}, { ifVersion }))],
     ['unlessWithinSeconds', () => [store.touch(token, -1)]],
     ['subjects', () => [store.countAttempts([], 60)]],
@@ -252,6 +239,7 @@ describe('options', () => {
     ['ttl', 60, 'no option ttl: its options are url, tls, client,'],
     ['toString', 1, 'no option toString'],
     ['tokens.secret', 'x', 'tokens has no option secret: its options are secrets,'],
+    ['cachedChecks', 10, 'no option cachedChecks: each check asks Redis'],
     ['dataLimits', { fields: 100 }, 'no option dataLimits: its limits are constants'],
     ['janitor.maxSession', 5, 'no option maxSession:'],
   ])('an unknown option %s: %j stops the start', (path, value, hint) => {

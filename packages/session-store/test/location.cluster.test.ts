@@ -44,7 +44,7 @@ describe.each(strategyNames)('%s', (strategy) => {
     await store.login('ada')
     expect((await store.userSessions(token)).sessions).toHaveLength(2)
     expect(await store.janitor({ maxSessions: 1 }).runOnce()).toMatchObject({ evicted: 1 })
-    expect(await store.eraseUser('ada')).toBe(1)
+    expect(await store.endUserSessions('ada')).toBe(1)
     expect((await store.ping()).map(({ node }) => node).sort()).toEqual(names().sort())
     const uptimes = await store.runOnEach({
       commands: [['INFO', 'server']],

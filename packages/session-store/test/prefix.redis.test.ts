@@ -45,7 +45,7 @@ describe.each(Object.entries({ articles: articleKeys, partitioned: partitionedKe
       const names = await server.redis.keys('*')
       expect(names.length).toBeGreaterThan(8)
       expect(names.filter((name) => !name.startsWith(prefix))).toEqual([])
-      expect(await store.eraseUser('ada')).toBe(1)
+      expect(await store.endUserSessions('ada')).toBe(1)
     })
 
     test('stores with different prefixes share nothing, even in the sweep', async () => {

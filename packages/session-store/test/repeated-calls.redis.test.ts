@@ -45,7 +45,6 @@ const repeatableCalls: [string, Call, unknown][] = [
   ['revokeSession', (store, token, other) => store.revokeSession(token, idOf(other)), false],
   ['logoutEverywhere', (store, token) => store.logoutEverywhere(token), 1],
   ['endUserSessions', (store) => store.endUserSessions('ada'), 0],
-  ['eraseUser', (store) => store.eraseUser('ada'), 0],
   ['external.end', (store) => externalSessions(store).end('old'), false],
   [
     'userSessions',

@@ -159,7 +159,7 @@ describe.each(layouts)('%s: without an idle timeout', (_, keys) => {
     expect(await store.recordView(token, 'book', { data: true })).toMatchObject({ views: 1 })
     expect((await store.userSessions(token)).sessions).toHaveLength(2)
     expect(await store.revokeSession(token, idOf(bought))).toBe(true)
-    expect((await store.exportUser('ada')).sessions).toHaveLength(1)
+    expect((await store.userSessions(token)).sessions).toHaveLength(1)
     clock.pass(1)
     await store.login('bob')
     const most = store.janitor({ ...evictOnly, maxSessions: 1 })

@@ -42,7 +42,3 @@ test('sessions of all nodes are reported, also after the node of the subscriptio
   const all = sessions.map(({ token }) => idOf(token))
   await expect.poll(() => told).toEqual(expect.arrayContaining(all))
 })
-
-test('checks are not cached', async () => {
-  await expect(storeForThisTest({ cachedChecks: 10 })).rejects.toThrow('cachedChecks')
-})

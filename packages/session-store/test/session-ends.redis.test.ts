@@ -51,7 +51,6 @@ const ends: [string, End][] = [
   ['revokeSession', (store, { own, other }) => store.revokeSession(own, idOf(other))],
   ['logoutEverywhere', (store, { own }) => store.logoutEverywhere(own)],
   ['endUserSessions', (store) => store.endUserSessions('ada')],
-  ['eraseUser', (store) => store.eraseUser('ada')],
   ['the maximum of a user', (store) => store.login('ada')],
   ['the janitor', (store) => store.janitor({ maxSessions: 0 }).runOnce()],
 ]

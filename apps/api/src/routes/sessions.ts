@@ -7,7 +7,6 @@ import {
   limitQuery,
   Me,
   NoContent,
-  pageQuery,
   Recent,
   SessionParams,
   UserSessions,
@@ -40,14 +39,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listSessions',
         summary: "List the user's sessions, latest login first",
-        description:
-          'A session id is not a credential: a token is an id and its signature. A page may have fewer sessions than `limit`, even none. There is a next page if the response has a `nextCursor`.',
+        description: 'A session id is not a credential: a token is an id and its signature.',
         tags,
-        querystring: pageQuery(50),
         response: { 200: UserSessions },
       },
     },
-    async (request) => store.userSessions(request.session.token, request.query),
+    async (request) => store.userSessions(request.session.token),
   )
 
   app.delete(

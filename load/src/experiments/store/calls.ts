@@ -20,7 +20,7 @@ import { type Caller, callFor, percentilesOf } from '../../drivers/redis/callers
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 
-export const operations = ['update-token', 'record-view', 'check-token', 'pattern'] as const
+export const operations = ['update-token', 'record-view', 'pattern'] as const
 export type Operation = (typeof operations)[number]
 
 interface CallsOptions {
@@ -83,7 +83,7 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
     const opened = (await countConnections(redis)) - connectionsBefore
     const calls = latencies.count
     const counted = (await countViews(store)) - viewsBefore
-    if (operation !== 'check-token' && counted !== warmUp.count + calls) {
+    if (counted !== warmUp.count + calls) {
       throw new Problem(
         `${strategy} made ${warmUp.count + calls} calls, but Redis counted ${counted} views.`,
       )
@@ -102,13 +102,8 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
   }
 }
 
-/** The strategy batch, in a store with a cache of checks. */
-const CACHED = 'cached'
-export const comparedNames = [...Object.keys(comparedStrategies), CACHED]
-
 function senderOf(options: CallsOptions): Partial<SessionStoreOptions> {
   const { url, strategy, poolSize } = options
-  if (strategy === CACHED) return { url, poolSize, cachedChecks: 100_000 }
   const sender = comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
   return sender ? { sender } : { url, poolSize, strategy: strategy as StrategyName }
 }
@@ -146,7 +141,6 @@ interface CallerOptions {
 
 async function callerOf({ store, user, operation, nextItem }: CallerOptions): Promise<Caller> {
   const { token } = await store.login(user)
-  if (operation === 'check-token') return () => store.checkToken(token)
   if (operation === 'record-view') return () => store.recordView(token, nextItem())
   const id = token.slice(0, token.indexOf('.'))
   return () => store.run(updateToken(articleKeys, { id, user, item: nextItem() }, Date.now()))

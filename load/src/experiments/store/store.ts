@@ -1,6 +1,7 @@
 import { strategyNames } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
+import { comparedStrategies } from '../../compared-strategies.ts'
 import {
   type LinkPlan,
   linkNames,
@@ -15,7 +16,7 @@ import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
 import { asCost, asRate, type Case, product } from '../../experiment/shape.ts'
 import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
-import { comparedNames, measureCalls, type Operation, operations } from './calls.ts'
+import { measureCalls, type Operation, operations } from './calls.ts'
 
 interface StoreOptions {
   operation: Operation
@@ -74,13 +75,15 @@ Examples:
   configure(command) {
     const operation = new Option(
       '--operation <name>',
-      'updateToken (as in the source articles), recordView, checkToken, or the view of examples/pattern',
+      'updateToken (as in the source articles), recordView, or the view of examples/pattern',
     )
     const all = linkNames.join(',')
     const threads = "Redis's threads, including the main thread"
     command
       .addOption(operation.choices(operations).default('update-token'))
-      .addOption(namesOption('--strategies <list>', [...strategyNames, ...comparedNames]))
+      .addOption(
+        namesOption('--strategies <list>', [...strategyNames, ...Object.keys(comparedStrategies)]),
+      )
       .addOption(
         new Option(
           '--links <list>',

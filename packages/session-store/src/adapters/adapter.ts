@@ -5,7 +5,6 @@ export {
   type AddOptions,
   type ExternalPatchOptions,
   type ExternalSession,
-  type ExternalSessionPage,
   type ExternalSessions,
   externalSessions,
   type UserOption,

@@ -1,9 +1,8 @@
 import '../core/node-version.ts'
 import session from 'express-session'
 import type { SessionStore } from '../core/store.ts'
-import type { PageOptions } from '../core/store-options.ts'
 import { changesSince, cookieChange, type Snapshot, snapshotOf } from './changes.ts'
-import type { ExternalSessionPage } from './external-sessions.ts'
+import type { ExternalSessions } from './external-sessions.ts'
 import { type AdapterOptions, adapter, type Callback, plain } from './session-store.ts'
 
 export {
@@ -95,8 +94,8 @@ export class OnetripSessionStore extends session.Store {
   }
 
   /** One page of a user's sessions, latest login first; needs `userOf`. Without sessions of tokens. */
-  ofUser(user: string, page?: PageOptions): Promise<ExternalSessionPage> {
-    return this.#sessions.ofUser(user, page)
+  ofUser(user: string): ReturnType<ExternalSessions['ofUser']> {
+    return this.#sessions.ofUser(user)
   }
 
   /**

@@ -6,7 +6,6 @@ import { idempotent, StoreError } from '../core/errors.ts'
 import { checkName, checkNumber, checkString } from '../core/input.ts'
 import { EXTERNAL, isExternal, type Keys } from '../core/keys.ts'
 import { type Command, type Operation, timeOf } from '../core/operation.ts'
-import { cursorOf } from '../core/sessions/cursor.ts'
 import { enlistSession } from '../core/sessions/list-operations.ts'
 import {
   GUEST,
@@ -17,13 +16,11 @@ import {
 } from '../core/sessions/session-operations.ts'
 import {
   type ListedSession,
-  rangeOf,
   totalEnded,
   userSessionLists,
 } from '../core/sessions/user-session-lists.ts'
 import { batches, LOGINS_PER_STEP, SESSIONS_PER_STEP, walk } from '../core/sessions/walk.ts'
 import type { SessionStore } from '../core/store.ts'
-import type { PageOptions } from '../core/store-options.ts'
 import { endCopy, shortenTombstone } from './tombstones.ts'
 
 const MAX_ID_LENGTH = 1_024
@@ -39,14 +36,6 @@ export interface ExternalSession {
 /** Whose session it is: null for nobody. */
 interface OwnedData extends SessionData {
   user: string | null
-}
-
-/** A page of a user's external sessions. */
-export interface ExternalSessionPage {
-  /** Latest login first: `loggedInAt` is when the session became one of the user. */
-  sessions: ListedSession[]
-  /** The cursor of the next page; undefined on the last one. */
-  nextCursor?: string
 }
 
 /**
@@ -112,8 +101,11 @@ export interface ExternalSessions {
    */
   end(id: string, blockedSeconds?: number): Promise<boolean>
 
-  /** One page of the external sessions of a user. Two round trips; see `store.userSessions`. */
-  ofUser(user: string, page?: PageOptions): Promise<ExternalSessionPage>
+  /**
+   * The external sessions of a user, latest login first: `loggedInAt` is when the session became one of the user. Two
+   * round trips; see `store.userSessions`.
+   */
+  ofUser(user: string): Promise<{ sessions: ListedSession[] }>
 
   /**
    * Ends all sessions of a user, also those of tokens, except this one. Returns their number. Errors as of
@@ -245,14 +237,13 @@ export function externalSessions(store: SessionStore): ExternalSessions {
       async (id, blockedSeconds = MIN_TOMBSTONE_SECONDS) =>
         await lists.end(externalId(id), tombstoneSeconds(blockedSeconds)),
     ),
-    async ofUser(user, page = {}) {
+    async ofUser(user) {
       checkName('user', user)
-      const { sessions, last } = await lists.page(user, rangeOf(page))
+      const sessions = await lists.sessionsOf(user)
       return {
         sessions: sessions
           .filter((session) => isExternal(session.id) && !isIdle(context, session))
           .map(({ id, ...times }) => ({ id: id.slice(EXTERNAL.length), ...times })),
-        ...(last && { nextCursor: cursorOf(last) }),
       }
     },
     async endOthers(user, id) {

@@ -6,9 +6,8 @@ import { checkOptionNames } from './option-names.ts'
 import { checkRange } from './range.ts'
 import { createRunner, type Runner } from './sending/runner.ts'
 import { checkDeadline, chooseSender, DEFAULT_DEADLINE_MS } from './sending/strategies.ts'
-import { type Checks, createChecks, requireReports } from './sessions/cached-checks.ts'
 import { createSessionEnds, type ReadContext, type SessionEnds } from './sessions/session-ends.ts'
-import { isIdle, type Session } from './sessions/session-operations.ts'
+import { checkToken, isIdle, type Session } from './sessions/session-operations.ts'
 import { type SessionStoreOptions, storeOptionNames, tokensOptionNames } from './store-options.ts'
 import { createTokens, type Tokens } from './tokens/tokens.ts'
 
@@ -17,7 +16,6 @@ export interface StoreContext extends ReadContext {
   readonly tokens: Tokens
   readonly maxSessionsPerUser: number
   readonly ends: SessionEnds
-  readonly checks: Checks
 }
 
 /** What functions by session id need. */
@@ -37,7 +35,6 @@ export function createContext(options: SessionStoreOptions): StoreContext {
     prefix = '',
     maxInFlight = 1_000,
     deadlineMs = DEFAULT_DEADLINE_MS,
-    cachedChecks = 0,
     keys: layout = articleKeys,
   } = options
   checkRange('maxSessionsPerUser', maxSessionsPerUser, { min: 1, integer: true })
@@ -53,13 +50,10 @@ export function createContext(options: SessionStoreOptions): StoreContext {
     maxSessionsPerUser,
     deadlineMs,
   }
-  checkRange('cachedChecks', cachedChecks, { min: 0, integer: true })
   const sender = chooseSender(options)
-  if (cachedChecks > 0) requireReports(sender)
   const runner = createRunner(sender, { deadlineMs, maxInFlight })
   const ends = createSessionEnds({ ...shared, runner })
-  const checks = createChecks({ ...shared, runner, ends }, cachedChecks)
-  return { ...shared, runner, ends, checks }
+  return { ...shared, runner, ends }
 }
 
 /** Wraps async functions, so that `close` waits for their calls and rejects those that start later. */
@@ -93,9 +87,9 @@ export const checkWith = async <Found extends Session>(
   operation: Operation<Found | undefined>,
 ): Promise<Found> => requireActive(context, await context.runner.run(operation))
 
-/** As `Checks.get`. @throws StoreError as `requireActive`. */
-export const checkId = async (context: StoreContext, id: string): Promise<Session> =>
-  requireActive(context, await context.checks.get(id))
+/** @throws StoreError as `requireActive`. */
+export const checkId = (context: StoreContext, id: string): Promise<Session> =>
+  checkWith(context, checkToken(context.keys, id))
 
 const contexts = new WeakMap<object, StoreContext>()
 

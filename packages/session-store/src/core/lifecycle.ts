@@ -23,8 +23,6 @@ export interface StoreInfo {
   ready: number
   /** Operations that are waiting for replies. */
   inFlight: number
-  /** The option `cachedChecks`. */
-  cachedChecks: number
 }
 
 /** The functions of the store that are no calls: its state, its janitors and its end. */
@@ -53,9 +51,8 @@ export function lifecycleFunctions(context: StoreContext, options: SessionStoreO
     /** How operations are sent, and the state of the connections. */
     get info(): StoreInfo {
       const { connections = 0, ready = 0 } = sender.connections?.() ?? {}
-      const { cachedChecks = 0 } = options
       const { inFlight } = runner
-      return { strategy, sender: sender.name, connections, ready, inFlight, cachedChecks }
+      return { strategy, sender: sender.name, connections, ready, inFlight }
     },
 
     /**
@@ -123,7 +120,6 @@ export function serverFunctions(context: StoreContext) {
       await untilServed(context, timeoutMs)
       await checkKeyTypes(context)
       await requirePublish(context)
-      await context.checks.start()
       const isPartitioned = sender.topology !== undefined || keys.parts().length > 1
       if (isPartitioned) await checkPartitionsAtStart(context)
       await warnOfEviction(runner)

@@ -3,6 +3,7 @@
  * nothing is lost in silence. To be removed with version 0.3.
  */
 export const removedOptions: Readonly<Record<string, string>> = {
+  cachedChecks: 'each check asks Redis, in a round trip that it shares with concurrent calls',
   dataLimits:
     'its limits are constants: 64 fields of a session, 16,384 bytes of a field; keep larger data in keys of your own (run)',
 }

@@ -42,13 +42,6 @@ export interface SessionStoreOptions extends StrategyOptions {
    */
   maxSessionsPerUser?: number
   /**
-   * Maximum number of sessions that this process remembers, so that `checkToken` (without data), `touch` and the
-   * functions that list or end a user's sessions check them without a round trip. Messages of Redis drop those that
-   * have ended (`onSessionEnded`), usually within a millisecond; if the messages are lost, after at most a second
-   * plus `deadlineMs`. Not with a cluster. Default 0: every check asks Redis.
-   */
-  cachedChecks?: number
-  /**
    * Options of the janitor, which ends idle sessions and those beyond the maximum. The janitor runs from the
    * creation of the store until `close()`. `'elsewhere'`: no janitor in this store, because another process runs
    * the janitor of this data. `false`: no janitor at all, which needs `idleSeconds: Infinity`. Default `{}`.
@@ -67,8 +60,8 @@ export interface LoginOptions {
   from?: string | undefined
   /**
    * What the user needs to recognize this session in the list (`userSessions`), such as the browser. At most 200 bytes
-   * (UTF-8), no control characters. It is personal data, and is stored with the session: `exportUser` returns it, and
-   * the end of the session removes it. Give labels only when all processes know them: older ones read a label as
+   * (UTF-8), no control characters. It is personal data, and is stored with the session: the end of
+   * the session removes it. Give labels only when all processes know them: older ones read a label as
    * session data that is not JSON. Default: none.
    */
   label?: string | undefined
@@ -87,13 +80,6 @@ export interface ViewOptions extends DataOption {
   idempotencyKey?: string | undefined
 }
 
-export interface PageOptions {
-  /** Maximum number of sessions of the page, 1 to 100. Default 100. */
-  limit?: number | undefined
-  /** `nextCursor` of the previous page; undefined for the first one. */
-  cursor?: string | undefined
-}
-
 export const storeOptionNames: NamesOf<SessionStoreOptions> = {
   url: true,
   tls: true,
@@ -108,7 +94,6 @@ export const storeOptionNames: NamesOf<SessionStoreOptions> = {
   prefix: true,
   idleSeconds: true,
   maxSessionsPerUser: true,
-  cachedChecks: true,
   janitor: true,
 }
 

@@ -4,7 +4,6 @@ import { dataFunctions } from './data/session-data.ts'
 import { lifecycleFunctions, serverFunctions } from './lifecycle.ts'
 import { loginFunctions } from './sessions/logins.ts'
 import { ownSessionFunctions } from './sessions/own-sessions.ts'
-import { userRecords } from './sessions/user-records.ts'
 import { viewFunctions } from './sessions/views.ts'
 import { sessionEndFunctions } from './sessions/watched-sessions.ts'
 import type { SessionStoreOptions } from './store-options.ts'
@@ -27,7 +26,6 @@ export interface SessionStore<Fields extends object = DeclaredFields>
     ReturnType<typeof ownSessionFunctions>,
     ReturnType<typeof dataFunctions<Fields>>,
     ReturnType<typeof sessionEndFunctions>,
-    ReturnType<typeof userRecords>,
     ReturnType<typeof tokenFunctions>,
     ReturnType<typeof serverFunctions>,
     ReturnType<typeof lifecycleFunctions> {}
@@ -53,7 +51,6 @@ export function createSessionStore<Fields extends object = DeclaredFields>(
       ...ownSessionFunctions(context),
       ...dataFunctions<Fields>(context),
       ...sessionEndFunctions(context),
-      ...userRecords(context),
       ...serverFunctions(context),
     }),
   )

@@ -8,7 +8,6 @@ import { contextOf } from '../../src/core/context.ts'
 import type { Keys, SessionStore } from '../../src/core/index.ts'
 import { evict, type RetentionContext } from '../../src/core/retention/retention-tasks.ts'
 import { ownSessionFunctions } from '../../src/core/sessions/own-sessions.ts'
-import { userRecords } from '../../src/core/sessions/user-records.ts'
 import { layouts, retentionServer } from '../retention-fixture.ts'
 import { CommandsInTurn } from './commands-in-turn.ts'
 
@@ -88,7 +87,6 @@ const own = (store: SessionStore) => ownSessionFunctions(contextOf(store))
 /** Each ends the session `a` of ada. */
 const ends: [string, End][] = [
   ['endUserSessions', (store) => own(store).endUserSessions('ada')],
-  ['eraseUser', (store) => userRecords(contextOf(store)).eraseUser('ada')],
   ['endOthers', (store) => externalSessions(store).endOthers('ada', 'none')],
   ['destroy', (store) => externalSessions(store).end('a')],
   [

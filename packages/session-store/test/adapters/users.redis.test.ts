@@ -57,10 +57,6 @@ describe.each(adapters)('%s', (_, adapt) => {
     const token = await fill()
     const { sessions } = await store.userSessions(token)
     expect(sessions.map(({ id }) => id)).toEqual(expect.arrayContaining(['ext:one', 'ext:two']))
-    expect((await store.exportUser('ada')).sessions).toHaveLength(3)
-    expect((await store.exportUser('ada')).sessions).toContainEqual(
-      expect.objectContaining({ data: { cookie: {}, user: 'ada', cart: ['one'] } }),
-    )
     expect(await store.revokeSession(token, 'ext:one')).toBe(true)
     expect(await adapter.get('one')).toBe(null)
     expect(await store.logoutEverywhere(token)).toBe(2)
@@ -77,7 +73,7 @@ describe.each(adapters)('%s', (_, adapt) => {
 
     await server.redis.flushall()
     await fill()
-    expect(await store.eraseUser('ada')).toBe(3)
+    expect(await store.endUserSessions('ada')).toBe(3)
     const keys = Object.keys(await server.dump())
     expect(keys.filter((key) => key.includes('one') || key.includes('ada'))).toEqual([
       options.keys.ended('ext:one'),
@@ -104,21 +100,15 @@ describe.each(adapters)('%s', (_, adapt) => {
     expect((await adapter.ofUser('ada')).sessions).toHaveLength(1)
   })
 
-  test('pages of the list have any ids', async () => {
+  test('the list has any ids', async () => {
     const { clock, adapter } = await begin()
     const ids = ['a b\n', `ü${'x'.repeat(1_000)}`, 'c:d']
     for (const id of ids) {
       clock.pass(1)
       await adapter.set(id, of('ada'))
     }
-    const found: string[] = []
-    let cursor: string | undefined
-    do {
-      const page = await adapter.ofUser('ada', { limit: 1, cursor })
-      found.push(...page.sessions.map(({ id }) => id))
-      cursor = page.nextCursor
-    } while (cursor !== undefined)
-    expect(found).toEqual(ids.toReversed())
+    const { sessions } = await adapter.ofUser('ada')
+    expect(sessions.map(({ id }) => id)).toEqual(ids.toReversed())
   })
 
   test('only a change of the user takes more than one round trip', async () => {

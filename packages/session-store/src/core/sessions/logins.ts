@@ -65,7 +65,6 @@ export function loginFunctions<Fields extends object>(context: StoreContext) {
         old === undefined
           ? await run(login(keys, input, now()))
           : await loginFrom(context, old, input)
-      if (old !== undefined) context.checks.forget(old)
       if (listed > maxSessionsPerUser) {
         await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
       }
@@ -98,7 +97,7 @@ export function loginFunctions<Fields extends object>(context: StoreContext) {
         return await checkWith(context, withDataIf(options, checkToken(keys, id), keys, id))
       }
       if (options !== undefined) checkObject('options', options)
-      return { ...(await checkId(context, id)) } as MaybeData<Session, Asked, Fields>
+      return (await checkId(context, id)) as MaybeData<Session, Asked, Fields>
     },
 
     /**
@@ -112,13 +111,10 @@ export function loginFunctions<Fields extends object>(context: StoreContext) {
       const id = tokens.verify(token)
       checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
       const session = await checkId(context, id)
-      if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return { ...session }
-      const { lastSeenAt } = session
-      session.lastSeenAt = now()
-      run(touchSession(keys, id, session.lastSeenAt)).catch(() => {
-        session.lastSeenAt = lastSeenAt
-      })
-      return { ...session }
+      if (session.lastSeenAt > now() - 1000 * unlessWithinSeconds) return session
+      const lastSeenAt = now()
+      run(touchSession(keys, id, lastSeenAt)).catch(() => undefined)
+      return { ...session, lastSeenAt }
     },
 
     /**

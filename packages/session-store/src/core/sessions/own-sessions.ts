@@ -1,22 +1,13 @@
 import { checkId, requireActive, type StoreContext } from '../context.ts'
 import { idempotent } from '../errors.ts'
 import { checkName, checkString } from '../input.ts'
-import type { PageOptions } from '../store-options.ts'
-import { cursorOf } from './cursor.ts'
 import { isIdle, statesOf } from './session-operations.ts'
 import type { ListedSession } from './user-session-lists.ts'
-import { rangeOf, totalEnded, userSessionLists } from './user-session-lists.ts'
+import { totalEnded, userSessionLists } from './user-session-lists.ts'
 
 export interface UserSession extends ListedSession {
   /** Whether this is the session of the token passed to `userSessions`. */
   current: boolean
-}
-
-export interface UserSessionPage {
-  /** Ordered by login time, latest first. */
-  sessions: UserSession[]
-  /** The cursor of the next page; undefined on the last one. */
-  nextCursor?: string
 }
 
 /** The functions of the store that list and end the sessions of a user. */
@@ -37,29 +28,22 @@ export function ownSessionFunctions(context: StoreContext) {
 
   return {
     /**
-     * Returns a page of the sessions that the token's user started with `login`, latest login first; none for a
-     * guest session. A page may have fewer than `limit` sessions, even none, if some have just ended: continue
-     * as long as there is a `nextCursor`. Logins and logouts between two pages neither skip nor repeat a
-     * session. Three round trips, and one more if entries without a session were found and removed.
+     * Returns the sessions that the token's user started with `login`, latest login first; none for a guest session.
+     * Three round trips, two more for each further 100 sessions, and one more if entries without a session were found
+     * and removed.
      *
-     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended;
-     *   `ONETRIP_INVALID_INPUT` for an invalid cursor.
+     * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session of the token has ended.
      */
-    userSessions: idempotent(
-      async (token: string, page: PageOptions = {}): Promise<UserSessionPage> => {
-        const own = tokens.verify(token)
-        const range = rangeOf(page)
-        const { user } = await checkId(context, own)
-        if (user === null) return { sessions: [] }
-        const { sessions, last } = await lists.page(user, range)
-        return {
-          sessions: sessions
-            .filter((session) => !isIdle(context, session))
-            .map((session) => ({ ...session, current: session.id === own })),
-          ...(last && { nextCursor: cursorOf(last) }),
-        }
-      },
-    ),
+    userSessions: idempotent(async (token: string): Promise<{ sessions: UserSession[] }> => {
+      const own = tokens.verify(token)
+      const { user } = await checkId(context, own)
+      const sessions = user === null ? [] : await lists.sessionsOf(user)
+      return {
+        sessions: sessions
+          .filter((session) => !isIdle(context, session))
+          .map((session) => ({ ...session, current: session.id === own })),
+      }
+    }),
 
     /**
      * Ends the session with this id (`userSessions`). Returns false if there is none, or if it belongs to

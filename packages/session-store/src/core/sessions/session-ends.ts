@@ -42,11 +42,6 @@ const CHECKED_TOGETHER = 100
 export interface SessionEnds {
   /** As `onSessionEnded`. */
   listen(listener: SessionEndListener): Promise<() => void>
-  /**
-   * Whether all ends were reported up to a second plus `deadlineMs` ago. Later ones may be missing if the connection
-   * is dead or the process was stopped.
-   */
-  isCurrent(): boolean
 }
 
 /** What the functions that read sessions need. */
@@ -64,8 +59,7 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
   const { sender } = runner
   const channels = keys.parts().map(({ login }) => login)
   const listeners = new Set<SessionEndListener>()
-  /** When Redis was last asked something that it has answered. Undefined without a subscription. */
-  let currentUntil: number | undefined
+  let isSubscribed = false
   /** Settles with the first attempt to subscribe. Undefined without listeners. */
   let first: Promise<void> | undefined
   let stop = new AbortController()
@@ -84,7 +78,7 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
         attempted.reject(withoutSubscription(error as Error))
       }
       if (signal.aborted) break
-      currentUntil = undefined
+      isSubscribed = false
       tellAll((listener) => listener.lost?.())
       await delay(RETRY_MS, undefined, { signal }).catch(() => undefined)
     }
@@ -100,7 +94,6 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
     void lost.then(() => end.abort())
     const over = AbortSignal.any([signal, end.signal])
     const answered = async (work: Promise<unknown>) => {
-      const askedAt = performance.now()
       const late = setTimeout(close, deadlineMs)
       const { promise: isOver, reject } = Promise.withResolvers<never>()
       const fail = () => reject(notSent('the subscription to the end of sessions was lost'))
@@ -112,7 +105,7 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
         clearTimeout(late)
         over.removeEventListener('abort', fail)
       }
-      if (!signal.aborted) currentUntil = askedAt
+      if (!signal.aborted) isSubscribed = true
     }
     try {
       await answered(ready)
@@ -158,7 +151,7 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
       const remove = () => {
         if (!listeners.delete(listener) || listeners.size > 0) return
         first = undefined
-        currentUntil = undefined
+        isSubscribed = false
         stop.abort()
       }
       try {
@@ -167,12 +160,9 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
         remove()
         throw error
       }
-      if (currentUntil === undefined) tell(listener, () => listener.lost?.())
+      if (!isSubscribed) tell(listener, () => listener.lost?.())
       return remove
     },
-
-    isCurrent: () =>
-      currentUntil !== undefined && performance.now() - currentUntil < CHECK_EVERY_MS + deadlineMs,
   }
 }
 

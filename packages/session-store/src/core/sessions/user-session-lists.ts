@@ -1,11 +1,7 @@
 import { StoreError } from '../errors.ts'
-import { checkLimit, checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { scoreOf, timeOf } from '../operation.ts'
 import type { Runner } from '../sending/runner.ts'
-import type { PageOptions } from '../store-options.ts'
-import type { Checks } from './cached-checks.ts'
-import { positionOf } from './cursor.ts'
 import {
   type Entry,
   forgetSessions,
@@ -33,27 +29,11 @@ export interface ListedSession {
   label?: string
 }
 
-/** The entries of a page. */
-export interface Range {
-  /** The number of entries to read. */
-  limit: number
-  /** Start after this entry, even if it has been removed. Default: start with the latest. */
-  after?: Entry | undefined
-}
-
 /**
  * Maximum number of entries that one round trip reads or ends. With 20,000, the process was busy for more than a
  * second (2026-11-21).
  */
-const MAX_PAGE_SIZE = 100
-
-/** @throws StoreError `ONETRIP_INVALID_INPUT` or `ONETRIP_WRONG_TYPE` unless the options are valid. */
-export function rangeOf(page: PageOptions): Range {
-  checkObject('page', page)
-  const { limit = MAX_PAGE_SIZE, cursor } = page
-  checkLimit(limit, MAX_PAGE_SIZE)
-  return { limit, after: cursor === undefined ? undefined : positionOf(cursor) }
-}
+const STEP_SIZE = 100
 
 /**
  * Adds up the sessions that the steps of a call have ended.
@@ -88,13 +68,11 @@ export function userSessionLists({
   runner,
   keys,
   now,
-  checks,
   idleSeconds,
 }: {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
-  checks: Pick<Checks, 'forget'>
   idleSeconds: number
 }) {
   const blockedSeconds = tombstoneSeconds(idleSeconds)
@@ -107,8 +85,7 @@ export function userSessionLists({
 
   /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
   async function end(id: string, blocked = blockedSeconds): Promise<boolean> {
-    const ending = runner.run(endSessions(keys, [id], blocked))
-    const [user] = await ending.finally(() => checks.forget(id))
+    const [user] = await runner.run(endSessions(keys, [id], blocked))
     if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
     return user !== undefined
   }
@@ -142,26 +119,36 @@ export function userSessionLists({
   async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
     const ids = (await existing(user, entries)).map(({ id }) => id)
     if (ids.length === 0) return 0
-    const ending = runner.run(endSessions(keys, ids, blockedSeconds))
-    const users = await ending.finally(() => {
-      for (const id of ids) checks.forget(id)
-    })
+    const users = await runner.run(endSessions(keys, ids, blockedSeconds))
     // The sessions have ended, even if this fails: reading the list removes their entries.
     await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
     return users.filter((user) => user !== undefined).length
   }
 
-  /** Reads the next entries of a user's list. `last` is the last of them if more follow. */
-  async function read(user: string, { limit, after }: Range) {
-    // Two more than `limit`: the entry `after` itself, and one that shows whether more follow. The loop
-    // repeats only if many entries have the same login time as `after`.
-    for (let count = limit + 2; ; count *= 2) {
+  /** The entries of a user's list in steps of at most `STEP_SIZE`, latest login first. */
+  async function* steps(user: string): AsyncGenerator<Entry[]> {
+    let after: Entry | undefined
+    do {
+      const { entries, last } = await read(user, after)
+      yield entries
+      after = last
+    } while (after !== undefined)
+  }
+
+  /**
+   * Reads the entries after this one, which may have been removed; by default the latest. `last` is the last of them if
+   * more follow.
+   */
+  async function read(user: string, after: Entry | undefined) {
+    // Two more than `STEP_SIZE`: the entry `after` itself, and one that shows whether more follow. The loop repeats
+    // only if many entries have the same login time as `after`.
+    for (let count = STEP_SIZE + 2; ; count *= 2) {
       const from = after?.score
       const found = await runner.run(newestEntries(keys, user, { from, count }))
       const next = after ? found.filter((entry) => inListOrder(entry, after) > 0) : found
-      if (next.length <= limit && found.length === count) continue
-      const entries = next.slice(0, limit)
-      return { entries, last: next.length > limit ? entries.at(-1) : undefined }
+      if (next.length <= STEP_SIZE && found.length === count) continue
+      const entries = next.slice(0, STEP_SIZE)
+      return { entries, last: next.length > STEP_SIZE ? entries.at(-1) : undefined }
     }
   }
 
@@ -172,42 +159,37 @@ export function userSessionLists({
     end,
 
     /**
-     * Ends all sessions in a user's list. Yields the number of sessions ended for each page; see `totalEnded`.
+     * Ends all sessions in a user's list. Yields the number of sessions ended in each step; see `totalEnded`.
      *
      * @param except The id of a session to keep.
      */
     async *endAll(user: string, except?: string): AsyncGenerator<number> {
-      let after: Entry | undefined
-      do {
-        const { entries, last } = await read(user, { limit: MAX_PAGE_SIZE, after })
-        yield await endEntries(
-          user,
-          entries.filter(({ id }) => id !== except),
-        )
-        after = last
-      } while (after !== undefined)
+      for await (const entries of steps(user)) {
+        const others = entries.filter(({ id }) => id !== except)
+        yield await endEntries(user, others)
+      }
     },
 
     /**
-     * Ends the oldest sessions of a user, at most one page.
+     * Ends the oldest sessions of a user, at most `STEP_SIZE`.
      *
      * @param count How many sessions to end.
      * @param except The id of a session to keep. It may be among the oldest: clocks of processes differ.
      */
     async endOldest(user: string, count: number, except: string): Promise<void> {
-      const limit = Math.min(count, MAX_PAGE_SIZE)
+      const limit = Math.min(count, STEP_SIZE)
       const entries = await runner.run(oldestEntries(keys, user, limit + 1))
       const others = entries.filter(({ id }) => id !== except)
       await endEntries(user, others.slice(0, limit))
     },
 
-    /**
-     * The user's sessions among the next `limit` entries of the list, latest login first. `last` is the position
-     * of the next page, if there is one.
-     */
-    async page(user: string, range: Range) {
-      const { entries, last } = await read(user, range)
-      return { sessions: await existing(user, entries, labelledStatesOf), last }
+    /** The sessions in a user's list, latest login first. */
+    async sessionsOf(user: string): Promise<ListedSession[]> {
+      const sessions: ListedSession[] = []
+      for await (const entries of steps(user)) {
+        sessions.push(...(await existing(user, entries, labelledStatesOf)))
+      }
+      return sessions
     },
   }
 }

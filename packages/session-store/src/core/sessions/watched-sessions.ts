@@ -69,7 +69,7 @@ export function sessionEndFunctions(context: StoreContext) {
 
   return {
     /**
-     * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, erasure, the limit
+     * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, the limit
      * of a user, a login that takes over a guest session, or the janitor. Not when a token expires (see
      * `tokenExpiresAt`).
      *
