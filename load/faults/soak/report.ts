@@ -1,4 +1,4 @@
-import { counted } from '../../src/experiment/figures.ts'
+import { counted, figure } from '../../src/experiment/figures.ts'
 import { tableMarkdown } from '../../src/reporting/markdown.ts'
 import type { ResourceName } from './readings.ts'
 import type { Soaked } from './run.ts'
@@ -26,8 +26,8 @@ function trafficTable({ counts, lost, extra, discrepancies, latencies, errors }:
     lost: whole(lost),
     'counted twice': whole(extra),
     'wrong records': whole(discrepancies.length),
-    'p50 ms': String(latencies.p50),
-    'p99 ms': String(latencies.p99),
+    'p50 ms': figure(latencies.p50 ?? Number.NaN),
+    'p99 ms': figure(latencies.p99 ?? Number.NaN),
     'not sent': whole(counts.notSent),
     errors: whole(Object.values(errors).reduce((sum, count) => sum + count, 0)),
   }
