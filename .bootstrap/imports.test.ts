@@ -77,6 +77,14 @@ const layers: readonly Layer[] = [
   ['container tests', 'docker/', 'stack', 'fixtures', 'api tests'],
   ['pattern tests', 'examples/pattern/test/', 'pattern', 'store tests', 'fixtures'],
   ['pattern', 'examples/pattern/'],
+  [
+    'own-login tests',
+    'examples/applications/own-login/test/',
+    'own-login',
+    'api tests',
+    'fixtures',
+  ],
+  ['own-login', 'examples/applications/own-login/', 'api'],
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -49,7 +49,7 @@ const settings = new Map(api?.env?.map(({ name, value = '' }) => [name, value]))
 
 test('every setting exists in the API, and a pod is killed only after it has drained', () => {
   const known = [...read('apps/api/.env.example').matchAll(/^(\w+)=/gm)].map(([, name]) => name)
-  const own = ['USERS_DATABASE'] // of apps/api/examples/own-login.ts
+  const own = ['USERS_DATABASE'] // of examples/applications/own-login
   for (const name of settings.keys()) expect([...known, ...own]).toContain(name)
   const stopping = ['SHUTDOWN_DRAIN_MS', 'SHUTDOWN_GRACE_MS'].map((name) =>
     Number(settings.get(name)),

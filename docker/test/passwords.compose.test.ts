@@ -21,7 +21,7 @@ let authority: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'onetrip-users-'))
-  const addUser = `node apps/api/examples/add-user.ts /users/users.db ${EMAIL} Ada`
+  const addUser = `node examples/applications/own-login/add-user.ts /users/users.db ${EMAIL} Ada`
   const script = `echo '${PASSWORD}' | ${addUser} && chown 1000 /users/users.db`
   const run = ['docker', 'run', '--rm', '--user', 'root', '-v', `${folder}:/users`]
   await outputOf(['docker', 'build', '-f', 'apps/api/Dockerfile', '-t', 'onetrip-api', repository])

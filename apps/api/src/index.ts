@@ -2,7 +2,6 @@ export type { Authenticator } from './authenticator.ts'
 export { clientNetwork } from './client-address.ts'
 export { type Config, loadConfig } from './config.ts'
 export { ApiError, type ApiErrorCode, type ErrorKind } from './errors.ts'
-export { hashPassword, verifyPassword } from './passwords.ts'
 export {
   connectionTo,
   type RedisLocation,

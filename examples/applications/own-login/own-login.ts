@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
-import { serve, verifyPassword } from '@onetrip/api'
+import { serve } from '@onetrip/api'
 import { Type } from 'typebox'
+import { verifyPassword } from './passwords.ts'
 
 const database = new DatabaseSync(process.env.USERS_DATABASE ?? 'users.db', { readOnly: true })
 const byEmail = database.prepare('SELECT id, password FROM users WHERE email = ?')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { Writable } from 'node:stream'
-import { hashPassword } from '@onetrip/api'
+import { hashPassword } from './passwords.ts'
 
 // Adds a user to the database of own-login.ts, or changes name and password. The password is the first line of
 // standard input. A terminal does not show it.
