@@ -189,7 +189,7 @@ async function readOwn() {
   const [recent, viewed, sessions] = await Promise.all([
     callAsUser('GET', `/recent?limit=${LIMIT}`),
     callAsUser('GET', '/me/views'),
-    callAsUser('GET', '/me/sessions?limit=20'),
+    callAsUser('GET', '/me/sessions'),
   ])
   if (!isLoggedIn()) return
   showRecent(recent.sessions)

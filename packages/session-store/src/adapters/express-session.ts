@@ -93,7 +93,7 @@ export class OnetripSessionStore extends session.Store {
     return this.#sessions.answer(all, callback)
   }
 
-  /** One page of a user's sessions, latest login first; needs `userOf`. Without sessions of tokens. */
+  /** A user's sessions, latest login first; needs `userOf`. Without sessions of tokens. */
   ofUser(user: string): ReturnType<ExternalSessions['ofUser']> {
     return this.#sessions.ofUser(user)
   }

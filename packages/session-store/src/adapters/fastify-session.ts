@@ -35,7 +35,7 @@ export function fastifySessionStore(store: SessionStore, options?: AdapterOption
     /** Ends the session. No request can create it again for five minutes; with `migrateFrom`, for `idleSeconds`. */
     destroy: (id: string, callback?: Callback) => sessions.answer(sessions.destroy(id), callback),
 
-    /** One page of a user's sessions, latest login first; needs `userOf`. Without sessions of tokens. */
+    /** A user's sessions, latest login first; needs `userOf`. Without sessions of tokens. */
     ofUser: sessions.ofUser,
 
     /**

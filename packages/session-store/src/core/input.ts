@@ -72,9 +72,9 @@ export function checkNumber(field: string, value: number, range: Range): void {
   if (wrong) throw typeof value === 'number' ? invalid(wrong) : wrongType(wrong)
 }
 
-/** @throws StoreError as `checkNumber`, unless the value is a whole number from 1 to `max`. */
-export function checkLimit(limit: number, max = 1_000): void {
-  checkNumber('limit', limit, { min: 1, max, integer: true })
+/** @throws StoreError as `checkNumber`, unless the value is a whole number from 1 to 1,000. */
+export function checkLimit(limit: number): void {
+  checkNumber('limit', limit, { min: 1, max: 1_000, integer: true })
 }
 
 /** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */

@@ -86,8 +86,6 @@ const FIELDS_PER_COMMAND = 1_000
 export interface StoredData {
   readonly fields: readonly (readonly [name: string, json: string])[]
   readonly version: number
-  /** Of the login; not part of what the application reads as data. */
-  readonly label: string | undefined
 }
 
 /**
@@ -103,32 +101,30 @@ const hashEntries = (reply: Reply | undefined): [field: string, value: string][]
 export function readStored(reply: Reply | undefined): StoredData {
   const fields: [string, string][] = []
   let version = 0
-  let label: string | undefined
   for (const [name, value] of hashEntries(reply)) {
     if (name === VERSION) version = Number(value)
-    else if (name === LABEL) label = value
-    else fields.push([name, value])
+    else if (name !== LABEL) fields.push([name, value])
   }
-  return { fields, version, label }
+  return { fields, version }
 }
 
-/** Decodes the fields. `unreadable`: the text of fields that are not JSON, because another program wrote them. */
+/** Decodes the fields. `unreadable`: the names of fields that are not JSON, because another program wrote them. */
 export function decodeReadable({ fields, version }: StoredData): {
   data: UntypedData
-  unreadable: Record<string, string>
+  unreadable: string[]
 } {
   const values: [name: string, value: unknown][] = []
-  const texts: [name: string, text: string][] = []
+  const unreadable: string[] = []
   for (const [stored, text] of fields) {
     const name = fieldName(stored)
     try {
       values.push([name, JSON.parse(text)])
     } catch {
-      texts.push([name, text])
+      unreadable.push(name)
     }
   }
   const data = { fields: Object.fromEntries(values), version }
-  return { data, unreadable: Object.fromEntries(texts) }
+  return { data, unreadable }
 }
 
 /**
@@ -137,9 +133,8 @@ export function decodeReadable({ fields, version }: StoredData): {
  */
 function decodeData(stored: StoredData, mayHaveWritten: boolean): UntypedData {
   const { data, unreadable } = decodeReadable(stored)
-  const names = Object.keys(unreadable)
-  if (names.length === 0) return data
-  const listed = names.map(quotedName).join(', ')
+  if (unreadable.length === 0) return data
+  const listed = unreadable.map(quotedName).join(', ')
   throw new StoreError(
     'ONETRIP_UNREADABLE_DATA',
     `not JSON in Redis: data field ${listed}; use patch to remove or replace it`,
