@@ -85,6 +85,8 @@ const layers: readonly Layer[] = [
     'fixtures',
   ],
   ['own-login', 'examples/applications/own-login/', 'api'],
+  ['application tests', 'examples/applications/test/', 'applications', 'fixtures'],
+  ['applications', 'examples/applications/'],
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))

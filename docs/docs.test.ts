@@ -42,7 +42,10 @@ describe.each(documents)('%s', (name) => {
   })
 
   test('names paths that exist', () => {
-    const named = matches(text, /`((?:apps|packages|load|docs|docker)\/[\w./-]*)`/g)
+    const named = [
+      ...matches(text, /`((?:apps|packages|load|docs|docker)\/[\w./-]*)`/g),
+      ...matches(text, /\bnode ((?:apps|packages|load|examples\/\w+)\/[\w./-]+)/g),
+    ]
     expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([])
   })
 
