@@ -2,21 +2,14 @@ import type { ErrorKind } from '@onetrip/api'
 
 // The errors of the demo. Nothing was written when they are thrown.
 
-const rejected = { retrySafe: false, mayHaveWritten: false }
 const retryable = { retrySafe: true, mayHaveWritten: false }
-
-export const soldOut: ErrorKind = {
-  code: 'DEMO_SOLD_OUT',
-  statusCode: 409,
-  meaning: 'sold out',
-  ...rejected,
-}
 
 export const noRace: ErrorKind = {
   code: 'DEMO_NO_RACE',
   statusCode: 404,
   meaning: 'the demo race is not available',
-  ...rejected,
+  retrySafe: false,
+  mayHaveWritten: false,
 }
 
 export const raceRunning: ErrorKind = {

@@ -14,20 +14,15 @@ interface TestOptions extends Partial<DemoOptions> {
   strategy?: StrategyName
 }
 
-/** Options with a short interval of the risk features' writes. */
-export const optionsOn = (url: string): DemoOptions => ({
-  redis: { url },
-  deadlineMs: 30_000,
-  cacheEntries: 100,
-  writeEveryMs: 10,
-  demoSocket: '',
-  reportFile: '',
-})
-
 /** Builds the demo on this Redis. `close` also closes its store. */
 export function demoOn(socket: string, options: TestOptions = {}): Promise<FastifyInstance> {
   const { strategy = 'batch', ...changed } = options
-  const application = demoApplication({ ...optionsOn(`unix://${socket}`), ...changed })
+  const application = demoApplication({
+    topology: 'single',
+    demoSocket: '',
+    reportFile: '',
+    ...changed,
+  })
   return appOn(socket, { strategy, ...application })
 }
 

@@ -41,11 +41,13 @@ const http = (...args: string[]) =>
   ) as unknown as Record<string, unknown>
 
 describe('http', () => {
-  test('a workload has its own defaults, and risk rejects --reads', () => {
-    expect(http('--workload=feed')).toMatchObject({ workload: 'feed', items: 1_000, reads: 0.8 })
+  test('a workload has its own defaults', () => {
+    expect(http()).toMatchObject({ workload: 'realistic', items: 1_000, reads: 0.2 })
     const articles = { sessions: 1, items: 5, reads: 0, connections: [64] }
     expect(http('--workload=articles', '--items=5')).toMatchObject(articles)
-    expect(() => http('--workload=risk', '--reads=0.5')).toThrow('--reads has no effect')
+    for (const gone of ['sale', 'feed', 'unique', 'risk']) {
+      expect(() => http(`--workload=${gone}`)).toThrow('realistic, articles')
+    }
   })
 
   test('given options override presets, in any order', () => {

@@ -58,7 +58,7 @@ function noteOutcome(path, error) {
 /**
  * Sends a request to the API and returns the JSON of its response (undefined for 204).
  *
- * @param {'GET' | 'POST' | 'PUT' | 'DELETE'} method
+ * @param {'GET' | 'POST' | 'DELETE'} method
  * @param {string} path
  * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
  * @returns {Promise<any>} See the OpenAPI document.

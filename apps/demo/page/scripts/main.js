@@ -1,6 +1,5 @@
 import { startAccount } from './account.js'
 import { call, onOutage } from './api.js'
-import { startCards } from './cards.js'
 import { byId, notice } from './dom.js'
 import { sentence } from './format.js'
 import { startServer } from './server.js'
@@ -41,7 +40,6 @@ async function startDemo(waitMs = 1_000) {
 }
 
 startShop()
-startCards()
 startServer()
 void startAccount()
 void startDemo()

@@ -12,7 +12,7 @@ const LIMIT = 100
 const POPULAR_SHOWN = 8
 const RECENT_SHOWN = 12
 
-export const ITEMS = [
+const ITEMS = [
   'teapot',
   'lamp',
   'chair',

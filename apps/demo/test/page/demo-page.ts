@@ -104,25 +104,6 @@ export class DemoPage {
     return this.region(list).getByRole('listitem').allInnerTexts()
   }
 
-  /** Uses each card once. Needs a login. */
-  async useCards(): Promise<void> {
-    const [sale, viewers] = [this.region('Flash sale'), this.region('Seen before')]
-    await sale.getByRole('button', { name: 'Put on sale' }).click()
-    await sale.getByText(/^On sale/).waitFor()
-    await sale.getByRole('button', { name: 'Buy one' }).click()
-    await sale.getByText(/You bought one/).waitFor()
-    await viewers.getByRole('button', { name: 'View it' }).click()
-    await viewers.getByText(/You viewed/).waitFor()
-    for (const line of ['I bought a camera', 'Sold out?', 'Nine are left', 'Tea', 'Kite', 'Book']) {
-      await this.region('Feed').getByLabel('Your text').fill(line)
-      await this.region('Feed').getByLabel('Your text').press('Enter')
-    }
-    await this.region('Feed').getByText('Book').first().waitFor()
-    await this.region('Risk of a login')
-      .getByText(/recorded/)
-      .waitFor()
-  }
-
   /** The message that Redis or the API is down; hidden while both answer. */
   get outage(): Locator {
     return this.page.getByRole('status').filter({ hasText: 'does not answer' })

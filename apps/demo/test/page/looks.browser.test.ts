@@ -41,12 +41,11 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
       await demo.item('lamp').click()
       await demo.region('The shop').getByRole('alert').waitFor()
     })
-    await inEach('logged in, the cards used, the wire drawn', async (demo) => {
+    await inEach('logged in, the wire drawn', async (demo) => {
       await demo.logIn('ada')
       await demo.loggedInAs('ada').waitFor()
       await demo.item('lamp').click()
       await expect.poll(() => demo.rows('Your last 25 views')).toHaveLength(1)
-      await demo.useCards()
       await demo.wire.getByRole('button').click()
       await expect.poll(() => demo.wire.getByRole('img').count()).toBe(2)
     })

@@ -84,7 +84,6 @@ async function photographs(folder: string): Promise<void> {
     for (const item of ['lamp', 'kite', 'teapot']) await demo.item(item).click()
     await demo.wire.getByRole('button').click()
     await demo.wire.getByRole('img').nth(1).waitFor()
-    await demo.useCards()
     await demo.page.evaluate(STILL)
   })
   await photograph('2-logged-in-and-wire')

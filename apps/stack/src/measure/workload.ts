@@ -48,49 +48,10 @@ export interface Call {
   body: string | null
 }
 
-/** The requests of a workload. */
-interface Requests {
-  /** The write request for an item. */
-  write(item: string): { path: string; body?: object }
-  /** Paths of read requests, all equally frequent; `:item` is replaced with an item. */
-  reads: readonly string[]
-}
-
-const views: Requests = {
-  write: (item) => ({ path: '/views', body: { item } }),
-  // The other data of a page. The last one needs no session.
-  reads: ['/me', '/me/views', '/items/popular'],
-}
-
-const requests = {
-  realistic: views,
-  articles: views,
-  sale: {
-    write: (item) => ({ path: `/items/${item}/purchases` }),
-    reads: ['/items/:item/stock'],
-  },
-  feed: {
-    write: (item) => ({ path: '/feed', body: { text: `I like ${item}` } }),
-    reads: ['/feed', '/me/feed'],
-  },
-  unique: {
-    write: (item) => ({ path: `/items/${item}/viewers` }),
-    reads: ['/items/:item/viewers'],
-  },
-  risk: {
-    write: () => {
-      throw new TypeError('the workload risk only reads')
-    },
-    reads: ['/me/risk'],
-  },
-} satisfies Record<string, Requests>
-
-export type WorkloadName = keyof typeof requests
-export const workloadNames = Object.keys(requests) as WorkloadName[]
+/** Paths of read requests: the other data of a page. The last one needs no session. */
+const READS = ['/me', '/me/views', '/items/popular']
 
 export interface WorkloadOptions {
-  /** Default `realistic`. */
-  workload?: WorkloadName
   /** Tokens of sessions. */
   tokens: readonly string[]
   connections: number
@@ -113,7 +74,6 @@ export const TIMEOUT_S = 10
  */
 export function workload(options: WorkloadOptions): Call[][] {
   const { tokens, connections, items, itemPrefix, reads = 0, seed, prepared = 20_000 } = options
-  const { write, reads: readPaths }: Requests = requests[options.workload ?? 'realistic']
   const nextItem = skewedItems(items, seededRandom(seed), itemPrefix)
   const random = seededRandom(seed + 1) // separate, so that the views do not depend on the reads
   // Prepared before the run, because generating a request costs more than sending it.
@@ -121,15 +81,11 @@ export function workload(options: WorkloadOptions): Call[][] {
   const call = (token = ''): Call => {
     const authorization = `Bearer ${token}`
     if (random() >= reads) {
-      const { path, body } = write(nextItem())
-      if (!body) return { method: 'POST', path, headers: { authorization }, body: null }
       const headers = { authorization, 'content-type': 'application/json' }
-      return { method: 'POST', path, headers, body: JSON.stringify(body) }
+      const body = JSON.stringify({ item: nextItem() })
+      return { method: 'POST', path: '/views', headers, body }
     }
-    const path = (readPaths[Math.floor(random() * readPaths.length)] ?? '/me').replace(
-      ':item',
-      nextItem,
-    )
+    const path = READS[Math.floor(random() * READS.length)] ?? '/me'
     const headers: Call['headers'] = path === '/items/popular' ? {} : { authorization }
     return { method: 'GET', path, headers, body: null }
   }

@@ -57,21 +57,3 @@ test('reads have the requested share, a third for each path; the same seed gives
   expect(workload(plan).flat()).toEqual(calls)
   expect(workload({ ...plan, seed: 18 }).flat()).not.toEqual(calls)
 })
-
-test.each([
-  ['sale', ['POST /items/:item/purchases', 'GET /items/:item/stock']],
-  ['feed', ['POST /feed', 'GET /feed', 'GET /me/feed']],
-  ['unique', ['POST /items/:item/viewers', 'GET /items/:item/viewers']],
-  ['risk', ['GET /me/risk']],
-] as const)('%s: its requests, all with a session', (name, routes) => {
-  const reads = name === 'risk' ? 1 : 0.5
-  const plan = { tokens: tokens(9), connections: 3, items: 5, reads, seed: 1 }
-  const calls = workload({ ...plan, workload: name }).flat()
-  const routeOf = ({ method, path }: Call) =>
-    `${method} ${path.replace(/load-item-[1-5]\b/, ':item')}`
-  expect(new Set(calls.map(routeOf))).toEqual(new Set(routes))
-  for (const { headers, body } of calls) {
-    expect(headers.authorization).toMatch(/^Bearer token-\d$/)
-    expect('content-type' in headers).toBe(body !== null)
-  }
-})

@@ -8,7 +8,6 @@ import { matches } from '../../experiment/rows.ts'
 import type { Case } from '../../experiment/shape.ts'
 import { clientsOf } from '../../variants.ts'
 import { logIn } from './sessions.ts'
-import { putOnSale } from './stock.ts'
 import { type Api, findTarget, type TargetOptions } from './target.ts'
 
 /** The measured APIs, and the monitor of their Redis. */
@@ -32,9 +31,7 @@ type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sess
  * @throws Problem, ProgramError when the APIs cannot be found or started; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
-  const isViews = [undefined, 'realistic', 'articles'].includes(options.workload)
-  const application = isViews ? 'api' : 'demo' // which has the routes of the other workloads
-  const { kind, redis, apis } = await findTarget(context, { ...options, application })
+  const { kind, redis, apis } = await findTarget(context, options)
   const isForeign = kind !== 'started for this'
   const foreign = { apis: isForeign, redis: isForeign || redis.build === 'foreign' }
   const monitor = await RedisMonitor.connect(redis.url)
@@ -60,12 +57,6 @@ export async function openBench(context: Context, options: HttpBenchOptions): Pr
       tokens.set(api, sessions.tokens)
     }
   })
-  const [first] = apis
-  if (options.workload === 'sale' && first) {
-    await context.step('Putting items on sale', () =>
-      putOnSale(first.url, tokens.get(first)?.[0] ?? '', options.items, context.signal),
-    )
-  }
   return {
     apis,
     monitor,

@@ -45,7 +45,7 @@ async function logOut(url: string, tokens: readonly string[]): Promise<void> {
 }
 
 /** Runs `work` for 0 to `count` - 1, eight at a time. Stops at the first failure and rejects with it. */
-export async function inParallel(
+async function inParallel(
   url: string,
   count: number,
   work: (pool: Pool, index: number) => Promise<void>,

@@ -1,7 +1,6 @@
 import { ownHostOption } from '@onetrip/stack/address.ts'
-import { MAX_SEED, type WorkloadName, workloadNames } from '@onetrip/stack/measure/workload.ts'
+import { MAX_SEED } from '@onetrip/stack/measure/workload.ts'
 import { listOfUrls, seconds, share, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
 import { type Variant, variants } from '../../variants.ts'
@@ -9,15 +8,12 @@ import { namesOption } from '../redis/options.ts'
 
 // Options of all experiments over HTTP.
 
-const workloads: Record<WorkloadName, { sessions: number; items: number; reads: number }> = {
+const workloads = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
   /** The benchmark of the source articles: one token, one item, only views. */
   articles: { sessions: 1, items: 1, reads: 0 },
-  sale: { sessions: 1_000, items: 1_000, reads: 0 },
-  feed: { sessions: 1_000, items: 1_000, reads: 0.8 },
-  unique: { sessions: 1_000, items: 1_000, reads: 0 },
-  risk: { sessions: 1_000, items: 1, reads: 1 },
 }
+type WorkloadName = keyof typeof workloads
 
 export interface WorkloadFlags<Connections = number> {
   connections: Connections
@@ -37,8 +33,6 @@ interface Defaults {
   variants: readonly Variant[]
   /** Seconds. */
   warmup: number
-  /** Default: all. */
-  workloads?: readonly WorkloadName[]
 }
 
 /** Adds `--variants`, `--warmup`, `--workload`, and the options that change a part of the workload. */
@@ -53,7 +47,7 @@ export function addWorkload(command: Command, defaults: Defaults): Command {
     .option('--warmup <seconds>', warmup, seconds(0, 600), defaults.warmup)
     .addOption(
       new Option('--workload <name>', 'the kind of requests (default: realistic)').choices(
-        defaults.workloads ?? workloadNames,
+        Object.keys(workloads),
       ),
     )
     .option('--sessions <n>', sessions, count)
@@ -69,9 +63,6 @@ export function withWorkload<Options extends WorkloadFlags<number | number[]>>(
   const { workload = 'realistic', url } = options
   const connections = Math.max(...[options.connections].flat())
   const usual = workloads[workload]
-  if (workload === 'risk' && (options.reads ?? 1) < 1) {
-    throw new Problem('--reads has no effect on --workload risk, which has read requests only.')
-  }
   // An API given by --url may limit the logins from one address.
   const sessions = url ? connections : Math.max(usual.sessions, connections)
   const defaults = workload === 'articles' ? usual : { ...usual, sessions }

@@ -33,8 +33,6 @@ export interface TargetOptions {
   /** Running APIs to measure, instead of those of a new stack. */
   url?: string[]
   iOwnThisHost?: boolean
-  /** What a new stack runs. */
-  application?: 'api' | 'demo'
 }
 
 export interface Api {
@@ -86,7 +84,6 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   const own = { build, transport: transport ?? 'tcp', port, run, directory: join(run, 'data') }
   const common = {
     host: '127.0.0.1',
-    ...(options.application && { application: options.application }),
     sessionSecret: newSecret(),
     env: {
       REDIS_POOL_SIZE: String(poolSize),

@@ -37,11 +37,6 @@ ${variants.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
   articles    one session and one item, only POST /views, as in the source articles
-  sale        POST /items/:item/purchases of items on sale; buyers repeat some of the requests
-  feed        POST /feed, and four times as many GET /feed and GET /me/feed
-  unique      POST /items/:item/viewers: a Bloom filter with seven bits per viewer
-  risk        GET /me/risk with the local cache (the naive variants have no cache)
-The last four need variants of the store: docs/applications.md.
 
 With several --connections or --links, every variant is compared with the baseline under the same conditions. Each link
 has APIs of its own. A relay simulates a distance such as 1ms@1Gb/s.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { failedStart } from '../../../api/test/api-process.ts'
-import { demoProgram } from '../support.ts'
+import { failedStart } from '../../api/test/api-process.ts'
+import { demoProgram } from './support.ts'
 
 test('the demo does not start in production', async () => {
   const { code, stderr } = await failedStart({ NODE_ENV: 'production' }, demoProgram)
