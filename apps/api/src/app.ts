@@ -4,7 +4,6 @@ import { fastifySessions } from '@onetrip/session-store/fastify'
 import fastify, {
   type FastifyInstance,
   type FastifyPluginAsync,
-  type FastifyRequest,
   type FastifyServerOptions,
 } from 'fastify'
 import fp from 'fastify-plugin'
@@ -40,8 +39,6 @@ export interface AppOptions {
   publicRoutes?: FastifyPluginAsyncTypebox | undefined
   /** Adds hooks and decorators of the application, for all routes except health checks and metrics. */
   plugins?: FastifyPluginAsync | undefined
-  /** Called after each login. Must not throw. */
-  onLogin?: ((request: FastifyRequest, user: string) => void) | undefined
   /** The application's own errors, for the OpenAPI document. Its routes throw them as `new ApiError(kind)`. */
   errors?: readonly ErrorKind[] | undefined
   /** Transport of the store's connections, for `/metrics`: `tcp`, `tls` or `unix`. */
@@ -116,7 +113,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(async (service) => {
     await service.register(overloadPlugin, { maxEventLoopDelayMs })
     if (options.plugins) await service.register(fp(options.plugins))
-    await service.register(publicRoutes, { authenticator, onLogin: options.onLogin })
+    await service.register(publicRoutes, { authenticator })
     if (options.publicRoutes) await service.register(options.publicRoutes)
     await service.register(authenticatedRoutes, {
       routes: options.routes,

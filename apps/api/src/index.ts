@@ -1,5 +1,4 @@
 export type { Authenticator } from './authenticator.ts'
-export { clientNetwork } from './client-address.ts'
 export { type Config, loadConfig } from './config.ts'
 export { ApiError, type ApiErrorCode, type ErrorKind } from './errors.ts'
 export {

@@ -17,7 +17,7 @@ import { trustedProxies } from './trust-proxy.ts'
 
 /** The parts of an application that serves this API with its own login and routes. */
 export interface Application<Schema extends TSchema = TSchema>
-  extends Pick<AppOptions, 'routes' | 'publicRoutes' | 'plugins' | 'onLogin' | 'errors'> {
+  extends Pick<AppOptions, 'routes' | 'publicRoutes' | 'plugins' | 'errors'> {
   /** Default: accepts every user name without a password, and does not start in production. */
   authenticator?: Authenticator<Schema>
 }

@@ -125,6 +125,10 @@ describe('the user api', () => {
     ['SET', 'someone-elses', 1],
     ['EVAL', 'return redis.call("GET", "someone-elses")', 0],
     ['EVAL', 'return redis.call("FLUSHALL")', 0],
+    ['HGETALL', 'risk:ada'],
+    ['LPUSH', 'login:none', 'x'],
+    ['CLIENT', 'TRACKING', 'ON'],
+    ['SUBSCRIBE', '__redis__:invalidate'],
     ['SCRIPT', 'FLUSH'],
     ['PUBLISH', 'channel', 'x'],
   ])('may not run %s %s', async (name, ...args) => {

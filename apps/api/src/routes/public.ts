@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Authenticator } from '../authenticator.ts'
 import { ApiError } from '../errors.ts'
@@ -7,13 +6,9 @@ import { Login, limitQuery, NoContent, Popular } from '../schemas.ts'
 
 interface PublicRoutesOptions {
   authenticator: Authenticator
-  onLogin: ((request: FastifyRequest, user: string) => void) | undefined
 }
 
-const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (
-  app,
-  { authenticator, onLogin },
-) => {
+const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (app, { authenticator }) => {
   const { store } = app
 
   app.post(
@@ -41,9 +36,7 @@ const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (
       if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
       const remember = authenticator.remembers?.(request.body) ?? false
       reply.header('cache-control', 'no-store')
-      const login = await reply.login(user, { remember })
-      onLogin?.(request, user)
-      return login
+      return await reply.login(user, { remember })
     },
   )
 
