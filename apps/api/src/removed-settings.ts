@@ -24,3 +24,8 @@ export const removedSettings: Readonly<Record<string, string>> = {
   CACHED_CHECKS:
     'remove it: each check asks Redis, in a round trip that it shares with other requests',
 }
+
+/** The same for options of `serve()`, which throws. */
+export const removedServeOptions: Readonly<Record<string, string>> = {
+  onLogin: 'add a hook in `plugins`, such as onResponse, which sees POST /login with status 200',
+}

@@ -12,6 +12,7 @@ import { messageWithCause } from './error-message.ts'
 import { defaultLimits } from './limits.ts'
 import { loggerOfWarnings, loggerOptions, standardOutput } from './logging.ts'
 import { redisLocation, topologyOf, transportOf } from './redis-location.ts'
+import { removedServeOptions } from './removed-settings.ts'
 import { configuredStore } from './store.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
@@ -37,6 +38,9 @@ export async function serve<Schema extends TSchema>(
 ): Promise<void> {
   try {
     const given = typeof options === 'function' ? options() : options
+    for (const [name, instead] of Object.entries(removedServeOptions)) {
+      if (name in given) throw new Error(`the option ${name} has been removed: ${instead}`)
+    }
     const { config = loadConfig(), ...application } = given
     await serveApplication(config, application)
   } catch (error) {

@@ -21,6 +21,11 @@ test.each([
     `await serve(() => { throw new Error('no database') })`,
     'The API cannot start: no database\n',
   ],
+  [
+    'with an option that has been removed',
+    'await serve({ onLogin() {} } as never)',
+    'The API cannot start: the option onLogin has been removed: add a hook in `plugins`',
+  ],
 ])('serve() reports why it cannot start: %s', async (_, code, words) => {
   const entry = join(await temporaryFolder(), 'entry.ts')
   const index = new URL('../src/index.ts', import.meta.url)
