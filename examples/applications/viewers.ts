@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 
-// A Bloom filter of 70 kB. Of 10^12 new viewers, it takes one for a viewer that it has.
+// A Bloom filter of 72 kB. Of 10^12 new viewers, it takes one for a viewer that it has.
 const CAPACITY = 10_000
 const BITS = Math.ceil((CAPACITY * -Math.log(1e-12)) / Math.LN2 ** 2)
 const HASHES = Math.round((BITS / CAPACITY) * Math.LN2)
