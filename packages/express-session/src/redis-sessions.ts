@@ -1,0 +1,390 @@
+import {
+  type Command,
+  type Operation,
+  type Reply,
+  repeatable,
+  StoreError,
+} from '@onetrip/session-store'
+import type { Changes } from './changes.ts'
+import {
+  type CommandRunner,
+  checkOptions,
+  checkUser,
+  DEFAULT_PREFIX,
+  type Fields,
+  type StoredSession,
+  type StoreOptions,
+  userBy,
+} from './options.ts'
+import { END, FORGET, MOVE, WRITE, type WriteOptions, type Written } from './scripts.ts'
+
+/** How long no save can create an ended session again: longer than any request that has loaded it. */
+const BLOCKED_SECONDS = 300
+/** How long the entry of a list may be waiting for the session to get this user, and a list outlives its sessions. */
+const SETTLING_MS = 300_000
+
+const MAX_ID_LENGTH = 1_024
+const MAX_FIELDS = 10_000
+const MAX_FIELD_BYTES = 8 * 1024 ** 2
+const MAX_WRITE_BYTES = 32 * 1024 ** 2
+const SCAN_COUNT = 1_000
+
+interface Loaded {
+  session: StoredSession
+  /** `''` for none. */
+  user: string
+}
+
+/** A session of a user. */
+export interface UserSession {
+  id: string
+  /** When the session became one of the user, in milliseconds since 1970. */
+  loggedInAt: number
+  session: StoredSession
+}
+
+interface Entry {
+  id: string
+  score: string
+}
+
+/** The sessions of express-session and @fastify/session in Redis. */
+export class RedisSessions {
+  readonly #store: CommandRunner
+  readonly #options
+  readonly #prefix: string
+  readonly #closing: string
+
+  constructor(store: CommandRunner, options: StoreOptions = {}) {
+    checkOptions(store, options)
+    this.#store = store
+    this.#options = { ttl: 86_400, maxSessionsPerUser: 100, ...options }
+    this.#prefix = options.prefix ?? DEFAULT_PREFIX
+    this.#closing = this.#prefix.includes('{') ? '}' : ''
+  }
+
+  userOf(session: Fields): string | null | undefined {
+    return userBy(this.#options.userOf, session)
+  }
+
+  /** Loads a session. Gives it its user, if it has none or another one, such as a session from before `userOf`. */
+  async read(id: string): Promise<StoredSession | null> {
+    const found = (await this.#load(id)) ?? (await this.#move(id))
+    if (found === undefined) return null
+    const user = textOf(this.userOf(found.session))
+    if (user !== undefined && user !== found.user) {
+      await this.#write(id, [], { user, userWas: found.user }, found.session)
+    }
+    return found.session
+  }
+
+  /** Replaces or creates a session, unless it has ended within the last five minutes. */
+  async create(id: string, session: StoredSession): Promise<void> {
+    const ms = this.#msLeft(session)
+    if (ms <= 0) return await this.end(id)
+    const user = textOf(this.userOf(session))
+    await this.#write(id, textsOf(session), { create: true, ms, user }, session)
+  }
+
+  /** Changes a session, unless it has ended. */
+  async change(id: string, session: StoredSession, changes: Changes): Promise<void> {
+    const ms = this.#msLeft(session)
+    if (ms <= 0) return await this.end(id)
+    const { fields, cookie, user } = changes
+    await this.#write(id, textsOf(fields), { ms, cookie, user: textOf(user) }, session)
+  }
+
+  async end(id: string): Promise<void> {
+    await this.#endAll([id])
+  }
+
+  /** The user's sessions, latest login first. */
+  async ofUser(user: string): Promise<UserSession[]> {
+    const entries = await this.#entriesOf(user)
+    const replies = await this.#run(
+      entries.map(({ id }) => ['HGETALL', this.#key(id)]),
+      true,
+    )
+    const found: UserSession[] = []
+    const stale: Entry[] = []
+    for (const [index, entry] of entries.entries()) {
+      const loaded = decoded(replies[index])
+      const loggedInAt = Number(entry.score)
+      if (loaded?.user === user) found.push({ id: entry.id, loggedInAt, session: loaded.session })
+      else if (loggedInAt < Date.now() - SETTLING_MS) stale.push(entry)
+    }
+    await this.#forget(user, stale)
+    return found
+  }
+
+  /** Ends the user's sessions except one. Returns their number. */
+  async endUserSessions(user: string, except?: string): Promise<number> {
+    const entries = await this.#entriesOf(user)
+    return await this.#endSome(
+      user,
+      entries.filter(({ id }) => id !== except),
+    )
+  }
+
+  /** The ids of all sessions. */
+  async ids(): Promise<string[]> {
+    const match = `${this.#prefix.replace(/[\\*?[\]]/g, '\\$&')}*${this.#closing}`
+    const found = new Set<string>() // SCAN may return a key twice
+    let cursor = '0'
+    do {
+      const scan: Command = ['SCAN', cursor, 'MATCH', match, 'COUNT', SCAN_COUNT]
+      const [page, info] = await this.#run([scan, ['INFO', 'cluster']], true)
+      if (String(info).includes('cluster_enabled:1')) {
+        const message = 'all, length, ids and clear need a single Redis, not a cluster'
+        throw new StoreError('ONETRIP_INVALID_INPUT', message)
+      }
+      const [next, keys] = page as [string, string[]]
+      const ids = keys
+        .map((key) => key.slice(this.#prefix.length, key.length - this.#closing.length))
+        .filter((id) => !isReserved(id))
+      const marks = await this.#run(
+        ids.map((id) => ['HMGET', this.#key(id), '', 'cookie']),
+        true,
+      )
+      ids.forEach((id, index) => {
+        const [mark, cookie] = marks[index] as [string | null, string | null]
+        if (mark !== '' && cookie !== null) found.add(id)
+      })
+      cursor = String(next)
+    } while (cursor !== '0')
+    return [...found]
+  }
+
+  /** All sessions, each with its id. */
+  async all(): Promise<(StoredSession & { id: string })[]> {
+    const ids = await this.ids()
+    const replies = await this.#run(
+      ids.map((id) => ['HGETALL', this.#key(id)]),
+      true,
+    )
+    return replies.flatMap((reply, index) => {
+      const loaded = decoded(reply)
+      return loaded ? [{ ...loaded.session, id: ids[index] ?? '' }] : []
+    })
+  }
+
+  async clear(): Promise<void> {
+    await this.#endAll(await this.ids())
+  }
+
+  async #load(id: string): Promise<Loaded | undefined> {
+    const [reply] = await this.#run([['HGETALL', this.#key(id)]], true)
+    return decoded(reply)
+  }
+
+  /** Moves a session of connect-redis, if it has this one. */
+  async #move(id: string): Promise<Loaded | undefined> {
+    const old = this.#oldKey(id)
+    if (old === undefined) return undefined
+    const [text] = await this.#run([['GET', old]], true)
+    if (typeof text !== 'string') return undefined
+    const session = parsedSession(text)
+    const user = this.userOf(session)
+    const lifetime = this.#options.ttl * 1000
+    if (user) await this.#enlist(user, id, lifetime)
+    const pairs = [...textsOf(session), ...(user ? ['', user] : [])]
+    const move: Command = ['EVAL', MOVE, 2, this.#key(id), old, text, lifetime, ...pairs]
+    await this.#run([move])
+    // Another request may have moved and changed it meanwhile.
+    return await this.#load(id)
+  }
+
+  async #write(
+    id: string,
+    pairs: readonly string[],
+    options: WriteOptions,
+    session: StoredSession,
+  ): Promise<void> {
+    const ms = Math.max(1, this.#msLeft(session))
+    const write = async (isListed: boolean) => {
+      const header = JSON.stringify({ ...options, isListed })
+      const owner = this.userOf(session)
+      const [written] = await this.#run([
+        ['EVAL', WRITE, 1, this.#key(id), header, ...pairs],
+        ...(owner ? [this.#extended(owner, ms, 'GT')] : []),
+      ])
+      return written as Written
+    }
+    const { user } = options
+    if ((await write(false)) !== 'unlisted' || user === undefined) return
+    // In this order, so that ending all sessions of the user finds this one.
+    const listed = await this.#enlist(user, id, ms)
+    await write(true)
+    if (listed > this.#options.maxSessionsPerUser) await this.#endOldest(user, id)
+  }
+
+  /** Returns the number of entries of the list. */
+  async #enlist(user: string, id: string, ms: number): Promise<number> {
+    const list = this.#list(user)
+    const [, , , count] = await this.#run([
+      ['ZADD', list, Date.now(), id],
+      this.#extended(user, ms, 'NX'),
+      this.#extended(user, ms, 'GT'),
+      ['ZCARD', list],
+    ])
+    return Number(count)
+  }
+
+  async #endOldest(user: string, current: string): Promise<void> {
+    const sessions = await this.ofUser(user)
+    const oldest = sessions.filter(({ id }) => id !== current)
+    await this.#endSome(user, oldest.slice(this.#options.maxSessionsPerUser - 1))
+  }
+
+  /** Ends those of these sessions that are the user's. Returns their number. */
+  async #endSome(user: string, sessions: readonly { id: string }[]): Promise<number> {
+    const ended = await this.#endAll(
+      sessions.map(({ id }) => id),
+      user,
+    )
+    return ended.filter((owner) => owner !== null).length
+  }
+
+  /** Returns the user of each session, `''` for none; null if it did not exist, or is of another user than `owner`. */
+  async #endAll(ids: readonly string[], owner = ''): Promise<(string | null)[]> {
+    const ends = ids.map((id): Command => {
+      const old = this.#oldKey(id)
+      const keys = [this.#key(id), ...(old === undefined ? [] : [old])]
+      return ['EVAL', END, keys.length, ...keys, BLOCKED_SECONDS, owner]
+    })
+    const users = (await this.#run(ends).catch((error: unknown) => {
+      throw repeatable(error)
+    })) as (string | null)[]
+    // An ended id cannot come back as long as this takes. If it fails, ofUser removes the entry.
+    const removals = ids.flatMap((id, index): Command[] => {
+      const user = users[index]
+      return user ? [['ZREM', this.#list(user), id]] : []
+    })
+    await this.#run(removals).catch(() => undefined)
+    return users
+  }
+
+  /** The list lives as long as its sessions. `NX` and `GT` of PEXPIRE: if it has no expiry, or an earlier one. */
+  #extended(user: string, ms: number, only: 'NX' | 'GT'): Command {
+    return ['PEXPIRE', this.#list(user), ms + SETTLING_MS, only]
+  }
+
+  async #entriesOf(user: string): Promise<Entry[]> {
+    checkUser(user)
+    const range: Command = ['ZRANGE', this.#list(user), 0, -1, 'REV', 'WITHSCORES']
+    const [reply] = await this.#run([range], true)
+    // Pairs in RESP3.
+    return inPairs((reply as Reply[]).flat()).map(([id, score]) => ({ id, score }))
+  }
+
+  async #forget(user: string, entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return
+    const args = entries.flatMap(({ id, score }) => [id, score])
+    await this.#run([['EVAL', FORGET, 1, this.#list(user), ...args]])
+  }
+
+  #key(id: string): string {
+    if (typeof id !== 'string' || id === '' || id.length > MAX_ID_LENGTH || isReserved(id)) {
+      throw invalid(
+        `an id must have 1 to ${MAX_ID_LENGTH} characters and not begin with ${RESERVED}`,
+      )
+    }
+    return this.#prefix + id + this.#closing
+  }
+
+  #list(user: string): string {
+    return this.#prefix + RESERVED + user
+  }
+
+  #oldKey(id: string): string | undefined {
+    const { migrateFrom } = this.#options
+    return migrateFrom === undefined ? undefined : migrateFrom + id
+  }
+
+  #msLeft({ cookie }: StoredSession): number {
+    const expires = cookie?.expires
+    const time = typeof expires === 'string' ? Date.parse(expires) : Number.NaN
+    return Number.isNaN(time) ? this.#options.ttl * 1000 : Math.ceil(time - Date.now())
+  }
+
+  /** Runs commands in one round trip. */
+  async #run(commands: readonly Command[], readOnly = false): Promise<readonly Reply[]> {
+    if (commands.length === 0) return []
+    const operation: Operation<readonly Reply[]> = {
+      commands,
+      readOnly,
+      read: (replies) => replies,
+    }
+    return await this.#store.run(operation)
+  }
+}
+
+/** The part of an id that only the keys of lists have. */
+const RESERVED = 'user:'
+const isReserved = (id: string) => id.startsWith(RESERVED)
+
+const invalid = (message: string) => new StoreError('ONETRIP_INVALID_INPUT', message)
+
+const textOf = (user: string | null | undefined) => (user === null ? '' : user)
+
+const inPairs = (flat: readonly unknown[]): [string, string][] =>
+  Array.from({ length: flat.length / 2 }, (_, index) => [
+    String(flat[2 * index]),
+    String(flat[2 * index + 1]),
+  ])
+
+/** Reads the reply to HGETALL: a list of names and texts, or an object in RESP3. Undefined if the session has ended. */
+function decoded(reply: unknown): Loaded | undefined {
+  const pairs = Array.isArray(reply)
+    ? inPairs(reply)
+    : Object.entries(reply as Record<string, string>)
+  const user = pairs.find(([name]) => name === '')?.[1] ?? ''
+  const fields = pairs.filter(([name]) => name !== '')
+  if (fields.length === 0) return undefined
+  const session = Object.fromEntries(
+    fields.map(([name, text]) => [name, parsed(text, `the field ${name} of a session`)]),
+  )
+  return { session, user }
+}
+
+/** @throws StoreError `ONETRIP_UNREADABLE_DATA`: another program wrote it. */
+function parsed(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new StoreError('ONETRIP_UNREADABLE_DATA', `${what} is not JSON`)
+  }
+}
+
+function parsedSession(text: string): StoredSession {
+  const session = parsed(text, 'a session of connect-redis')
+  if (typeof session === 'object' && session !== null && !Array.isArray(session)) {
+    return session as StoredSession
+  }
+  throw new StoreError('ONETRIP_UNREADABLE_DATA', 'a session of connect-redis is not an object')
+}
+
+/** Name, JSON text, name, …; the text of an undefined field is empty. */
+function textsOf(fields: Fields): string[] {
+  const entries = Object.entries(fields)
+  if (entries.length > MAX_FIELDS) throw invalid(`a session can have ${MAX_FIELDS} fields`)
+  let bytes = 0
+  return entries.flatMap(([name, value]) => {
+    const text = value === undefined ? '' : JSON.stringify(value)
+    const size = Buffer.byteLength(text)
+    bytes += size
+    if (name === '' || !name.isWellFormed()) throw invalid('a field of a session needs a name')
+    if (size > MAX_FIELD_BYTES) {
+      throw invalid(
+        `the session field "${name}" has ${size} bytes; the maximum is ${MAX_FIELD_BYTES}`,
+      )
+    }
+    if (bytes > MAX_WRITE_BYTES) {
+      throw invalid(`the session has more than ${MAX_WRITE_BYTES} bytes`)
+    }
+    return [name, text]
+  })
+}
+
+/** The session as plain JSON values: the framework's cookie is an object with `toJSON`. */
+export const plain = (session: unknown): StoredSession => JSON.parse(JSON.stringify(session))

@@ -1,0 +1,86 @@
+import { createSessionStore, roundTripChannel, type SessionStore } from '@onetrip/session-store'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import type { Redis } from 'ioredis'
+import { onTestFinished } from 'vitest'
+
+export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
+
+type Options = Partial<Parameters<typeof createSessionStore>[0]>
+
+/** A store that is ready, closed when the current test ends. */
+export async function storeForThisTest(
+  socket: string,
+  options: Options = {},
+): Promise<SessionStore> {
+  const url = `unix://${socket}`
+  const tokens = { secrets: [SECRET] }
+  const janitor = 'elsewhere'
+  const store = createSessionStore({ url, tokens, janitor, deadlineMs: 20_000, ...options })
+  onTestFinished(() => store.close())
+  await store.ready(10_000, { readOnly: true }) // tests compare all keys
+  return store
+}
+
+/** A Redis for one test file, emptied before each test. */
+export function sessionServer() {
+  const server = redisOfThisFile()
+  return {
+    get redis() {
+      return server.redis
+    },
+    get socket() {
+      return server.socket
+    },
+    start: (options?: Options) => storeForThisTest(server.socket, options),
+    /** All keys, sorted, and their values. */
+    async dump(): Promise<Record<string, unknown>> {
+      const keys = (await server.redis.keys('*')).sort()
+      const values = await Promise.all(keys.map((key) => contents(server.redis, key)))
+      return Object.fromEntries(keys.map((key, index) => [key, values[index]]))
+    },
+  }
+}
+
+async function contents(redis: Redis, key: string): Promise<unknown> {
+  const type = await redis.type(key)
+  if (type === 'hash') return await redis.hgetall(key)
+  return type === 'zset' ? await redis.zrange(key, '0', '-1') : await redis.get(key)
+}
+
+/** A session that has ended, in Redis. */
+export const ended = { '': '' }
+
+/** The warnings of the process until the current test ends. */
+export function warningsOfThisTest(): Error[] {
+  const warnings: Error[] = []
+  const listen = (warning: Error) => void warnings.push(warning)
+  process.on('warning', listen)
+  onTestFinished(() => void process.off('warning', listen))
+  return warnings
+}
+
+/** The round trips of the store until the current test ends. */
+export function roundTripsOfThisTest(): unknown[] {
+  const trips: unknown[] = []
+  const listen = (trip: unknown) => void trips.push(trip)
+  roundTripChannel.subscribe(listen)
+  onTestFinished(() => void roundTripChannel.unsubscribe(listen))
+  return trips
+}
+
+const FATAL = ['uncaughtException', 'unhandledRejection']
+
+/** Collects errors, until this test ends, that would otherwise end the process. */
+export function fatalErrorsOfThisTest(): unknown[] {
+  const errors: unknown[] = []
+  for (const event of FATAL) {
+    const listeners = process.listeners(event)
+    process.removeAllListeners(event)
+    process.on(event, (error) => errors.push(error))
+    onTestFinished(() => {
+      process.removeAllListeners(event)
+      for (const listener of listeners) process.on(event, listener as () => void)
+    })
+  }
+  return errors
+}
