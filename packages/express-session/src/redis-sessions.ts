@@ -69,7 +69,7 @@ export class RedisSessions {
 
   /** Loads a session. Gives it its user, if it has none or another one, such as a session from before `userOf`. */
   async read(id: string): Promise<StoredSession | null> {
-    const found = (await this.#load(id)) ?? (await this.#move(id))
+    const found = await this.#load(id)
     if (found === undefined) return null
     const user = textOf(this.userOf(found.session))
     if (user !== undefined && user !== found.user) {
@@ -102,7 +102,7 @@ export class RedisSessions {
   async ofUser(user: string): Promise<UserSession[]> {
     const entries = await this.#entriesOf(user)
     const replies = await this.#run(
-      entries.map(({ id }) => ['HGETALL', this.#key(id)]),
+      entries.map(({ id }) => this.#get(id)),
       true,
     )
     const found: UserSession[] = []
@@ -126,72 +126,73 @@ export class RedisSessions {
     )
   }
 
-  /** The ids of all sessions. */
-  async ids(): Promise<string[]> {
+  /** The ids of all sessions, in pages. An id may occur twice. */
+  async *pages(): AsyncGenerator<string[]> {
     const match = `${this.#prefix.replace(/[\\*?[\]]/g, '\\$&')}*${this.#closing}`
-    const found = new Set<string>() // SCAN may return a key twice
     let cursor = '0'
     do {
       const scan: Command = ['SCAN', cursor, 'MATCH', match, 'COUNT', SCAN_COUNT]
       const [page, info] = await this.#run([scan, ['INFO', 'cluster']], true)
       if (String(info).includes('cluster_enabled:1')) {
-        const message = 'all, length, ids and clear need a single Redis, not a cluster'
-        throw new StoreError('ONETRIP_INVALID_INPUT', message)
+        throw invalid('all, length, ids and clear need a single Redis, not a cluster')
       }
       const [next, keys] = page as [string, string[]]
       const ids = keys
         .map((key) => key.slice(this.#prefix.length, key.length - this.#closing.length))
         .filter((id) => !isReserved(id))
-      const marks = await this.#run(
-        ids.map((id) => ['HMGET', this.#key(id), '', 'cookie']),
+      const cookies = await this.#run(
+        ids.map((id) => ['HEXISTS', this.#key(id), 'cookie']),
         true,
       )
-      ids.forEach((id, index) => {
-        const [mark, cookie] = marks[index] as [string | null, string | null]
-        if (mark !== '' && cookie !== null) found.add(id)
-      })
+      yield ids.filter((_, index) => cookies[index] === 1)
       cursor = String(next)
     } while (cursor !== '0')
-    return [...found]
+  }
+
+  async ids(): Promise<string[]> {
+    return [...new Set((await Array.fromAsync(this.pages())).flat())]
   }
 
   /** All sessions, each with its id. */
   async all(): Promise<(StoredSession & { id: string })[]> {
-    const ids = await this.ids()
-    const replies = await this.#run(
-      ids.map((id) => ['HGETALL', this.#key(id)]),
-      true,
-    )
-    return replies.flatMap((reply, index) => {
-      const loaded = decoded(reply)
-      return loaded ? [{ ...loaded.session, id: ids[index] ?? '' }] : []
-    })
+    const found = new Map<string, StoredSession & { id: string }>()
+    for await (const ids of this.pages()) {
+      const replies = await this.#run(
+        ids.map((id) => this.#get(id)),
+        true,
+      )
+      ids.forEach((id, index) => {
+        const loaded = decoded(replies[index])
+        if (loaded) found.set(id, { ...loaded.session, id })
+      })
+    }
+    return [...found.values()]
   }
 
   async clear(): Promise<void> {
-    await this.#endAll(await this.ids())
+    for await (const ids of this.pages()) await this.#endAll(ids)
   }
 
   async #load(id: string): Promise<Loaded | undefined> {
-    const [reply] = await this.#run([['HGETALL', this.#key(id)]], true)
-    return decoded(reply)
+    const old = this.#oldKeys(id)
+    // The old key first: another request may be moving the session.
+    const commands: Command[] = [...old.map((key): Command => ['GET', key]), this.#get(id)]
+    const replies = await this.#run(commands, true)
+    const found = decoded(replies.at(-1))
+    const [text] = replies.slice(0, old.length)
+    return found || typeof text !== 'string' ? found : await this.#move(id, text)
   }
 
-  /** Moves a session of connect-redis, if it has this one. */
-  async #move(id: string): Promise<Loaded | undefined> {
-    const old = this.#oldKey(id)
-    if (old === undefined) return undefined
-    const [text] = await this.#run([['GET', old]], true)
-    if (typeof text !== 'string') return undefined
+  /** Moves a session of connect-redis, unless another request has moved or ended it. */
+  async #move(id: string, text: string): Promise<Loaded | undefined> {
     const session = parsedSession(text)
     const user = this.userOf(session)
-    const lifetime = this.#options.ttl * 1000
-    if (user) await this.#enlist(user, id, lifetime)
+    const ms = Math.max(1, this.#msLeft(session))
+    if (user) await this.#enlist(user, id, ms)
     const pairs = [...textsOf(session), ...(user ? ['', user] : [])]
-    const move: Command = ['EVAL', MOVE, 2, this.#key(id), old, text, lifetime, ...pairs]
-    await this.#run([move])
-    // Another request may have moved and changed it meanwhile.
-    return await this.#load(id)
+    await this.#run([['EVAL', MOVE, ...this.#keys(id), text, ms, ...pairs]])
+    const [reply] = await this.#run([this.#get(id)], true)
+    return decoded(reply)
   }
 
   async #write(
@@ -248,9 +249,7 @@ export class RedisSessions {
   /** Returns the user of each session, `''` for none; null if it did not exist, or is of another user than `owner`. */
   async #endAll(ids: readonly string[], owner = ''): Promise<(string | null)[]> {
     const ends = ids.map((id): Command => {
-      const old = this.#oldKey(id)
-      const keys = [this.#key(id), ...(old === undefined ? [] : [old])]
-      return ['EVAL', END, keys.length, ...keys, BLOCKED_SECONDS, owner]
+      return ['EVAL', END, ...this.#keys(id), BLOCKED_SECONDS, owner]
     })
     const users = (await this.#run(ends).catch((error: unknown) => {
       throw repeatable(error)
@@ -296,9 +295,20 @@ export class RedisSessions {
     return this.#prefix + RESERVED + user
   }
 
-  #oldKey(id: string): string | undefined {
+  /** The key of connect-redis, if sessions move. */
+  #oldKeys(id: string): string[] {
     const { migrateFrom } = this.#options
-    return migrateFrom === undefined ? undefined : migrateFrom + id
+    return migrateFrom === undefined ? [] : [migrateFrom + id]
+  }
+
+  /** All keys of a session, after their number, for a script. */
+  #keys(id: string): [number: number, ...keys: string[]] {
+    const keys = [this.#key(id), ...this.#oldKeys(id)]
+    return [keys.length, ...keys]
+  }
+
+  #get(id: string): Command {
+    return ['HGETALL', this.#key(id)]
   }
 
   #msLeft({ cookie }: StoredSession): number {

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Command, Reply } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
-import { contextOf, setContext } from '../../src/core/context.ts'
-import type { SessionStore } from '../../src/core/index.ts'
-import type { Command, Reply } from '../../src/core/operation.ts'
+import type { CommandRunner } from '../src/express.ts'
 
 interface Waiting {
   caller: number
@@ -18,17 +17,15 @@ export class CommandsInTurn {
     this.#redis = redis
   }
 
-  /** The same store for one caller. Only the adapters use its commands, not the functions of the store itself. */
-  storeFor(store: SessionStore, caller: number): SessionStore {
-    const context = contextOf(store)
-    const run: typeof context.runner.run = async ({ commands, read }) => {
-      const replies: Reply[] = []
-      for (const command of commands) replies.push(await this.#inTurn(caller, command))
-      return read(replies)
+  /** A store for one caller. */
+  storeFor(caller: number): CommandRunner {
+    return {
+      run: async ({ commands, read }) => {
+        const replies: Reply[] = []
+        for (const command of commands) replies.push(await this.#inTurn(caller, command))
+        return read(replies)
+      },
     }
-    const own = { ...store }
-    setContext(own, { ...context, runner: { ...context.runner, run } })
-    return own
   }
 
   #inTurn(caller: number, [name, ...args]: Command): Promise<Reply> {

@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { ExpressSessionStore } from '../src/express.ts'
+import { expressForThisTest } from './express-app.ts'
+import { sessionServer, storeForThisTest } from './fixture.ts'
+
+const server = sessionServer()
+const codeOf = (error: unknown) => (error as { code?: string }).code
+const codes = async (calls: Promise<unknown>[]) =>
+  new Set(await Promise.all(calls.map((call) => call.then(() => 'ok', codeOf))))
+const saved = (n: number) => ({ cookie: {}, n }) as never
+
+test('100 of 100 parallel requests keep the field that they changed', async () => {
+  const { browser, hold, adapter } = await expressForThisTest(server)
+  const ask = browser()
+  const { id } = await ask({ set: { user: 'ada' } })
+  const names = Array.from({ length: 100 }, (_, index) => `field ${index}`)
+  const requests = names.map((name) => {
+    const { arrived, release } = hold(name)
+    return { arrived, release, done: ask({ set: { [name]: name }, hold: name }) }
+  })
+  // All have loaded the session before one of them saves it.
+  await Promise.all(requests.map(({ arrived }) => arrived))
+  for (const { release } of requests) release()
+  await Promise.all(requests.map(({ done }) => done))
+  const fields = Object.fromEntries(names.map((name) => [name, name]))
+  await expect.poll(() => adapter.get(id)).toMatchObject({ user: 'ada', ...fields })
+})
+
+test('0 of 40 sessions come back that were destroyed while another request used them', async () => {
+  const { browser, hold, adapter } = await expressForThisTest(server)
+  const revived: string[] = []
+  for (let n = 0; n < 40; n++) {
+    const ask = browser()
+    const { id } = await ask({ set: { n } })
+    const { arrived, release } = hold(id)
+    const late = ask({ set: { late: n }, hold: id })
+    await arrived
+    await ask({ call: 'destroy' })
+    release()
+    await late
+    if (await adapter.get(id)) revived.push(id)
+  }
+  expect(revived).toEqual([])
+})
+
+test('if Redis is killed, calls say what may have happened; when it is back, the store works', async () => {
+  const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
+  const adapter = new ExpressSessionStore(await storeForThisTest(redis.socket))
+  await adapter.set('one', saved(1))
+  redis.program.signal('SIGSTOP') // so that the calls are in flight when Redis dies
+  const saves = codes([adapter.set('one', saved(2)), adapter.destroy('two')])
+  const reads = codes([adapter.get('one')])
+  redis.program.signal('SIGKILL')
+  expect(await saves).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
+  expect(await reads).toEqual(new Set(['ONETRIP_OUTCOME_UNKNOWN']))
+  const refused = async () => await codes([adapter.set('one', saved(3))])
+  await expect.poll(refused).toEqual(new Set(['ONETRIP_NOT_SENT']))
+  await redis.restart()
+  await expect.poll(() => codes([adapter.get('one')])).toEqual(new Set(['ok']))
+  expect([1, 2]).toContain(((await adapter.get('one')) as unknown as { n: number }).n)
+})
+
+test('if the connection is cut, a save fails with the error of the store', async () => {
+  const redis = await redisForThisTest()
+  const sockets: Socket[] = []
+  const proxy = createServer((client) => {
+    const upstream = connect(redis.socket)
+    sockets.push(client)
+    for (const socket of [client, upstream]) socket.on('error', () => undefined)
+    client.pipe(upstream).pipe(client)
+  })
+  proxy.listen(`${redis.socket}.proxy`)
+  await once(proxy, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    proxy.close()
+  })
+  const adapter = new ExpressSessionStore(await storeForThisTest(`${redis.socket}.proxy`))
+  await adapter.set('one', saved(1))
+  redis.program.signal('SIGSTOP')
+  const save = adapter.set('one', saved(2))
+  const destroy = adapter.destroy('one')
+  const failed = Promise.all([
+    expect(save).rejects.toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN', mayHaveWritten: true }),
+    expect(destroy).rejects.toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN', retrySafe: true }),
+  ])
+  await new Promise((resolve) => setImmediate(resolve)) // the commands have left
+  for (const socket of sockets) socket.destroy()
+  await failed
+  redis.program.signal('SIGCONT')
+  await expect.poll(() => codes([adapter.destroy('one')])).toEqual(new Set(['ok']))
+  expect(await adapter.get('one')).toBe(null)
+})
+
+test('if Redis has no memory left, a session stays as it was', async () => {
+  const redis = await redisForThisTest()
+  const store = await storeForThisTest(redis.socket)
+  const adapter = new ExpressSessionStore(store)
+  await adapter.set('one', { cookie: {}, cart: ['book'] } as never)
+  const limit = async (bytes: string) =>
+    await store.run({
+      commands: [['CONFIG', 'SET', 'maxmemory', bytes]],
+      readOnly: false,
+      read: () => undefined,
+    })
+  await limit('1')
+  await expect(adapter.set('one', saved(2))).rejects.toMatchObject({ code: 'ONETRIP_REFUSED' })
+  await limit('0')
+  expect(await adapter.get('one')).toEqual({ cookie: {}, cart: ['book'] })
+})
