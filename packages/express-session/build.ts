@@ -17,7 +17,8 @@ const built = ([subpath, path]: [string, unknown]) => {
   return [subpath, { types: `${file}.d.ts`, default: `${file}.js` }]
 }
 const exports = Object.fromEntries(Object.entries(sources).map(built))
-const text = JSON.stringify({ ...published, exports, sideEffects: false }, null, 2)
+const { engines } = JSON.parse(readFileSync(here('../session-store/dist/package.json'), 'utf8'))
+const text = JSON.stringify({ ...published, engines, exports, sideEffects: false }, null, 2)
 writeFileSync(here('dist/package.json'), `${text}\n`)
 cpSync(here('examples'), here('dist/examples'), { recursive: true })
 copyFileSync(here('../../LICENSE'), here('dist/LICENSE'))

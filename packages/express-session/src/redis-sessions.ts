@@ -150,7 +150,9 @@ export class RedisSessions {
   }
 
   async ids(): Promise<string[]> {
-    return [...new Set((await Array.fromAsync(this.pages())).flat())]
+    const found = new Set<string>()
+    for await (const ids of this.pages()) for (const id of ids) found.add(id)
+    return [...found]
   }
 
   /** All sessions, each with its id. */

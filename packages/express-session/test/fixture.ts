@@ -17,7 +17,7 @@ export async function storeForThisTest(
   const janitor = 'elsewhere'
   const store = createSessionStore({ url, tokens, janitor, deadlineMs: 20_000, ...options })
   onTestFinished(() => store.close())
-  await store.ready(10_000, { readOnly: true }) // tests compare all keys
+  await store.ready()
   return store
 }
 
