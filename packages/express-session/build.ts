@@ -2,13 +2,20 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { OLDEST_NODE } from '../session-store/src/core/node-version.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const run = (...args: string[]) => execFileSync(process.execPath, args, { stdio: 'inherit' })
+const tsc = (...args: string[]) =>
+  execFileSync(process.execPath, [here('../../node_modules/.bin/tsc'), ...args], {
+    stdio: 'inherit',
+  })
 
 rmSync(here('dist'), { recursive: true, force: true })
-run(here('../session-store/build.ts')) // whose types this package uses
-run(here('../../node_modules/.bin/tsc'), '-p', here('tsconfig.dist.json'))
+// The types of the session store, which this package uses.
+const types = here('dist/session-store')
+tsc('-p', here('../session-store/tsconfig.dist.json'), '--outDir', types)
+tsc('-p', here('tsconfig.dist.json'))
+rmSync(types, { recursive: true })
 
 const manifest = JSON.parse(readFileSync(here('package.json'), 'utf8'))
 const { exports: sources, private: _, scripts: __, devDependencies: ___, ...published } = manifest
@@ -17,7 +24,7 @@ const built = ([subpath, path]: [string, unknown]) => {
   return [subpath, { types: `${file}.d.ts`, default: `${file}.js` }]
 }
 const exports = Object.fromEntries(Object.entries(sources).map(built))
-const { engines } = JSON.parse(readFileSync(here('../session-store/dist/package.json'), 'utf8'))
+const engines = { node: `>=${OLDEST_NODE}` }
 const text = JSON.stringify({ ...published, engines, exports, sideEffects: false }, null, 2)
 writeFileSync(here('dist/package.json'), `${text}\n`)
 cpSync(here('examples'), here('dist/examples'), { recursive: true })
