@@ -2,6 +2,7 @@ import { createSessionStore, roundTripChannel, type SessionStore } from '@onetri
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
+import type { CommandRunner } from '../src/express.ts'
 
 export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
 
@@ -83,4 +84,23 @@ export function fatalErrorsOfThisTest(): unknown[] {
     })
   }
   return errors
+}
+
+/** Does something else before the store runs this script for the first time. */
+export function justBefore(
+  script: string,
+  store: CommandRunner,
+  act: () => Promise<unknown>,
+): CommandRunner {
+  let isDone = false
+  return {
+    run: async (operation) => {
+      const isNext = operation.commands.some(([, text]) => text === script)
+      if (isNext && !isDone) {
+        isDone = true
+        await act()
+      }
+      return await store.run(operation)
+    },
+  }
 }

@@ -5,8 +5,9 @@ import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type CommandRunner, ExpressSessionStore } from '../src/express.ts'
 import { FastifySessionStore } from '../src/fastify.ts'
+import { MOVE } from '../src/scripts.ts'
 import { CommandsInTurn } from './commands-in-turn.ts'
-import { ended, sessionServer } from './fixture.ts'
+import { ended, justBefore, sessionServer } from './fixture.ts'
 
 const server = sessionServer()
 
@@ -46,6 +47,27 @@ describe.each([
     expect(await adapter.get('two')).toBe(null)
     // Without the option, as after the migration.
     expect(await new Store(store).get('one')).toEqual(before)
+  })
+
+  test('the list of its user lives longer than a session that moves', async () => {
+    const { store, old } = await bothForThisTest()
+    const adapter = new Store(store, options)
+    await adapter.set('short', { cookie: {}, user: 'ada' } as never)
+    await make(old, 'one', { user: 'ada' }, 90 * 86_400)
+    await adapter.get('one')
+    expect(await server.redis.ttl('express:user:ada')).toBeGreaterThan(89 * 86_400)
+  })
+
+  test('a session that was destroyed meanwhile does not move, even if the old key is back', async () => {
+    const { store } = await bothForThisTest()
+    const text = '{"cookie":{},"user":"ada"}'
+    await server.redis.set('sess:one', text)
+    const logout = async () => {
+      await new Store(store, options).destroy('one')
+      await server.redis.set('sess:one', text)
+    }
+    expect(await new Store(justBefore(MOVE, store, logout), options).get('one')).toBe(null)
+    expect(await server.redis.hgetall('express:one')).toEqual(ended)
   })
 
   test('a key that does not expire moves with the usual lifetime', async () => {

@@ -5,8 +5,9 @@ import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ExpressSessionStore, type StoreOptions } from '../src/express.ts'
 import { FastifySessionStore } from '../src/fastify.ts'
+import { FORGET, WRITE } from '../src/scripts.ts'
 import { expressForThisTest } from './express-app.ts'
-import { ended, roundTripsOfThisTest, SECRET, sessionServer } from './fixture.ts'
+import { ended, justBefore, roundTripsOfThisTest, SECRET, sessionServer } from './fixture.ts'
 
 const server = sessionServer()
 
@@ -150,6 +151,26 @@ describe.each(adapters)('%s', (_, Store) => {
     expect(await server.redis.pttl('express:one')).toBeGreaterThan(29 * 24 * HOUR)
     expect(await server.redis.pttl('express:user:ada')).toBeGreaterThan(29 * 24 * HOUR)
     expect(await adapter.endUserSessions('ada')).toBe(1)
+  })
+
+  test('a session from before userOf gets no user that it has lost meanwhile', async () => {
+    const { store, adapter } = await begin()
+    await new Store(store).set('one', of('ada'))
+    const logout = () => adapter.set('one', of('bob'))
+    const late = new Store(justBefore(WRITE, store, logout), { userOf })
+    await late.get('one')
+    expect(await adapter.endUserSessions('ada')).toBe(0)
+    expect(await adapter.endUserSessions('bob')).toBe(1)
+  })
+
+  test('a session that becomes one of the user again stays in the list', async () => {
+    const { store, adapter } = await begin()
+    await adapter.set('one', of('ada'))
+    await adapter.set('one', of('bob'))
+    await server.redis.zincrby('express:user:ada', -301_000, 'one')
+    const login = () => adapter.set('one', of('ada'))
+    await new Store(justBefore(FORGET, store, login), { userOf }).ofUser('ada')
+    expect(await adapter.ofUser('ada')).toHaveLength(1)
   })
 
   test('a userOf that always returns another user ends no session and no process', async () => {
