@@ -1,8 +1,9 @@
 import session from 'express-session'
 import { answer, type Callback } from './callbacks.ts'
 import { changesSince, cookieUnlessChanged, type Snapshot, snapshotOf } from './changes.ts'
+import { plain } from './encoding.ts'
 import type { CommandRunner, StoreOptions } from './options.ts'
-import { plain, RedisSessions, type UserSession } from './redis-sessions.ts'
+import { RedisSessions, type UserSession } from './redis-sessions.ts'
 
 export type { CommandRunner, StoredSession, StoreOptions } from './options.ts'
 export type { UserSession } from './redis-sessions.ts'

@@ -1,6 +1,7 @@
 import { answer, type Callback } from './callbacks.ts'
+import { plain } from './encoding.ts'
 import type { CommandRunner, StoreOptions } from './options.ts'
-import { plain, RedisSessions, type UserSession } from './redis-sessions.ts'
+import { RedisSessions, type UserSession } from './redis-sessions.ts'
 
 export type { CommandRunner, StoredSession, StoreOptions } from './options.ts'
 export type { UserSession } from './redis-sessions.ts'

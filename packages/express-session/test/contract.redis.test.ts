@@ -148,7 +148,7 @@ describe.each(adapters)('%s', (_, adapt) => {
     const before = await server.dump()
     await expect(adapter.get('one')).rejects.toMatchObject({
       code: 'ONETRIP_UNREADABLE_DATA',
-      message: 'the field theme of a session is not JSON',
+      message: 'the field "theme" of a session is not JSON',
     })
     expect(await server.dump()).toEqual(before)
     await adapter.destroy('one')
