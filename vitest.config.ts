@@ -53,7 +53,6 @@ const inMemory: TestProjectInlineConfiguration = {
       'packages/session-store/test/{attempts,data,data-fields,guests,interleaving}.redis.test.ts',
       'packages/session-store/test/{item-counts,janitor,races,renewal,repeated-*}.redis.test.ts',
       'packages/session-store/test/{retention,session-ends,store,user-*}.redis.test.ts',
-      'packages/session-store/test/adapters/{contract,*-session}.redis.test.ts',
       'packages/session-store/test/web/several-cookies.redis.test.ts',
     ],
     testTimeout: 120_000,

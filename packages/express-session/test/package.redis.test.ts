@@ -49,7 +49,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   const config = join(root, 'packages/session-store/tsconfig.dist.json')
   const store = join(packages, 'session-store')
   run(process.execPath, [join(root, 'node_modules/.bin/tsc'), '-p', config, '--outDir', store])
-  const exports = { '.': './core/index.js' }
+  const exports = { '.': './core/index.js', './*': './web/*.js' }
   writeFileSync(join(store, 'package.json'), JSON.stringify({ type: 'module', exports }))
 
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
@@ -70,15 +70,20 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   const saved = "{ cookie: {}, theme: 'dark' }\n"
   expect(run(process.execPath, ['program.mjs'])).toBe(saved + saved)
 
-  const [, shown = ''] =
-    /^```ts\n(.*?)^```$/ms.exec(readFileSync(`${source}/README.md`, 'utf8')) ?? []
-  writeFileSync(join(project, 'readme.mts'), shown)
+  const programsIn = (page: string) =>
+    [...readFileSync(page, 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = '']) => text)
+  const shown = [`${source}/README.md`, `${root}/docs/migrating.md`].flatMap(programsIn)
+  expect(shown).toHaveLength(3)
+  const files = shown.map((text, index) => {
+    writeFileSync(join(project, `shown-${index}.mts`), text)
+    return `shown-${index}.mts`
+  })
   for (const name of ['express', 'fastify']) {
     const program = readFileSync(join(installed, 'examples', `${name}.ts`), 'utf8')
     writeFileSync(join(project, `${name}.mts`), program)
   }
   const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
-  for (const file of ['readme.mts', 'express.mts', 'fastify.mts']) {
+  for (const file of [...files, 'express.mts', 'fastify.mts']) {
     run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file])
   }
 })

@@ -1,6 +1,5 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { externalSessions } from '../src/adapters/adapter.ts'
 import {
   articleKeys as keys,
   retentionChannel,
@@ -33,7 +32,6 @@ test.each(strategyNames)('%s: close waits for all round trips of a call', async 
     () => store.popularItems(),
     () => store.run({ commands: [['PING']], readOnly: true, read: () => 'sent' }),
     () => store.ping(),
-    () => externalSessions(store).put('id', {}),
     () => store.janitor().runOnce(),
   ]) {
     await expect(call(), `${call}`).rejects.toMatchObject(error)

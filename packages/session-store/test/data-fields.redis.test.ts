@@ -1,8 +1,6 @@
 import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { articleKeys, type SessionStoreOptions } from '../src/core/index.ts'
 import { idOf } from './fixture.ts'
 import { Clock, retentionServer } from './retention-fixture.ts'
@@ -98,53 +96,6 @@ test.each<[string, Record<string, unknown>]>([
   expect(error).toMatchObject({ code: 'ONETRIP_INVALID_INPUT', mayHaveWritten: false })
   expect(String(error)).toContain(message)
   expect(await commandsProcessed()).toBe(before + 1) // the INFO before
-})
-
-test('external sessions have fields of any name', async () => {
-  const external = externalSessions(await storeForThisTest())
-  const unit = fc.oneof(fc.nat(0xffff), fc.constantFrom(0, 0xd800, 0xdc00, 0xfffd, 0xfeff, 34))
-  const anyText = fc.array(unit, { maxLength: 200 }).map((units) => String.fromCharCode(...units))
-  const anyName = fc.oneof(anyText, fc.constantFrom('', '\0', '\0""', '"', '__proto__', 'version'))
-  const anyFields = fc.dictionary(anyName, anyText, { noNullPrototype: true })
-  await fc.assert(
-    fc.asyncProperty(anyFields, anyFields, fc.nat(), async (fields, changes, index) => {
-      await external.end('one')
-      await server.redis.flushall()
-      await external.put('one', fields)
-      expect(await external.read('one')).toEqual({ user: null, fields, version: 1 })
-      const entries = [...Object.entries(fields), ...Object.entries(changes)]
-      const [[removed] = ['']] = entries.splice(index % (entries.length || 1), 1)
-      await external.patch('one', { ...changes, [removed]: undefined })
-      const left = Object.fromEntries(entries.filter(([name]) => name !== removed))
-      expect((await external.read('one'))?.fields).toEqual(left)
-      const found = await Array.fromAsync(external.walk())
-      expect(found).toMatchObject([{ id: 'one', data: { fields: left } }])
-    }),
-    { numRuns: 200 },
-  )
-})
-
-test('an external session has up to 10,000 fields', async () => {
-  const external = externalSessions(await storeForThisTest())
-  const names = Array.from({ length: 10_000 }, (_, index) => `field ${index}`)
-  const fields = Object.fromEntries(names.map((name) => [name, name]))
-  await external.put('one', fields)
-  expect(await external.read('one')).toEqual({ user: null, fields, version: 1 })
-  await expect(external.patch('one', { more: 1 })).rejects.toThrow('more than 10000 fields')
-  const without = Object.fromEntries(names.map((name) => [name, undefined]))
-  await external.patch('one', { ...without, 'field 7': 7 })
-  expect(await external.read('one')).toEqual({ user: null, fields: { 'field 7': 7 }, version: 2 })
-})
-
-test('an external session has fields of up to 8 MiB, and a write up to 32 MiB', async () => {
-  const external = externalSessions(await storeForThisTest())
-  const large = 'x'.repeat(8 * 2 ** 20 - 2)
-  const fields = { a: large, b: large, c: large, d: large.slice(100) }
-  await external.put('one', fields)
-  expect((await external.read('one'))?.fields).toEqual(fields)
-  const tooLarge = { code: 'ONETRIP_INVALID_INPUT', message: expect.stringContaining('33554432') }
-  await expect(external.put('one', { ...fields, e: large })).rejects.toMatchObject(tooLarge)
-  await expect(external.patch('one', { a: `${large}x` })).rejects.toThrow('at most 8388608')
 })
 
 test('a login takes over a guest session with the maximum of fields', async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { sessionData } from '../src/core/data/session-data.ts'
 import { articleKeys, type SessionStoreOptions } from '../src/core/index.ts'
 import { gone, idOf } from './fixture.ts'
 import { Clock, layouts, retentionServer } from './retention-fixture.ts'
@@ -130,17 +129,4 @@ test('a session never exceeds the limit of fields; existing fields can be change
   await store.patch(token, { a: 7 })
   await store.patch(token, { d: undefined })
   expect((await store.data(token)).fields).toEqual({ ...others, a: 7, c: 4, e: 8, f: 9 })
-})
-
-test('an idle session is created again without its old data and user', async () => {
-  const rules = { fields: 10, fieldBytes: 1_000, patchBytes: 1_000, anyName: false }
-  const context = { runner: server, keys: articleKeys, now: () => clock.ms, idleSeconds: 100 }
-  const store = await storeForThisTest()
-  const { token } = await store.login('ada')
-  await store.patch(token, { cart: ['secret'] })
-  clock.pass(101)
-  const created = await sessionData(context, rules).write(idOf(token), 'create', { a: 1 })
-  expect(created).toEqual({ version: 2, left: 'ada' })
-  const data = { fields: { a: 1 }, version: 2 }
-  expect(await store.checkToken(token, { data: true })).toMatchObject({ user: null, data })
 })

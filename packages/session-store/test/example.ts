@@ -28,9 +28,6 @@ export const envOf = (socket: string) => ({
   SESSION_SECRET: SECRET,
 })
 
-/** Starts an example as a process. `send` sends requests, and stores cookies as a browser does. */
-export const startExample = (file: string, socket: string) => start(file, [pathOf(file)], socket)
-
 /** The arguments of Node for a program of a document. It imports from the current folder. */
 export const textArguments = (program: string, ...args: string[]): string[] => [
   '--input-type=module-typescript',
@@ -39,16 +36,12 @@ export const textArguments = (program: string, ...args: string[]): string[] => [
   ...args,
 ]
 
-/** As `startExample`, with a program of a document. */
-export const startText = (program: string, socket: string, ...args: string[]) =>
-  start('documented', textArguments(program, ...args), socket)
-
-async function start(name: string, args: string[], socket: string) {
+/** Starts an example as a process. `send` sends requests, and stores cookies as a browser does. */
+export async function startExample(file: string, socket: string) {
   const program = await startProgram({
-    name,
+    name: file,
     command: process.execPath,
-    args,
-    cwd: folder, // from which a program of a document imports
+    args: [pathOf(file)],
     env: envOf(socket),
     ready: /127\.0\.0\.1|port: \d+/,
     readyTimeoutMs: 100_000,

@@ -1,8 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { externalSessions } from '../src/adapters/external-sessions.ts'
-import { fastifySessionStore } from '../src/adapters/fastify-session.ts'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import { clusterSender, sentinelSender } from '../src/cluster/index.ts'
 import {
@@ -65,7 +63,6 @@ describe('functions of the store', () => {
     ['countAttempts subjects', 'list', (value) => store.countAttempts(value, 60)],
     ['countAttempts subject', 'string', (value) => store.countAttempts(['ada', value], 60)],
     ['ready', 'number undefined', (value) => store.ready(value)],
-    ['an external id', 'string', (value) => externalSessions(store).read(value)],
     ['commands', 'list', run],
     ['a command', 'list', (value) => run([['SET', 'a', 1], value] as never)],
     ['an argument of a command', 'string number', (value) => run([['GET', value]] as never)],
@@ -145,24 +142,6 @@ describe('functions of the store', () => {
       })
     }
     expect(await data()).toEqual(before)
-  })
-
-  test('without tokens, a function that needs one throws a TypeError, and all others work', async () => {
-    const without = newStore({ ...here(), tokens: false, janitor: {} })
-    await without.ready()
-    const calls = functions.map((name) => (without[name] as typeof store.checkToken)(token))
-    for (const call of [...calls, without.login('ada'), without.loginGuest()]) {
-      const error = await call.catch((thrown: unknown) => thrown)
-      expect(error).toBeInstanceOf(TypeError)
-      expect(String(error)).toContain('tokens: false')
-    }
-    expect(() => without.tokenExpiresAt(token)).toThrow(TypeError)
-    expect(() => without.renewToken(token)).toThrow(TypeError)
-    expect(without.renewsTokens).toBe(false)
-    expect(await without.endUserSessions('ada')).toBe(1)
-    await externalSessions(without).put('one', { cart: ['book'] })
-    expect(await without.recentSessions()).toMatchObject([{ user: null }])
-    expect(await without.janitor().runOnce()).toMatchObject({ worked: true })
   })
 })
 
@@ -254,7 +233,6 @@ describe('options', () => {
     for (const create of [store.janitor, sessionCookie]) {
       expect(() => create(unknown)).toThrow('no option maxAge')
     }
-    expect(() => fastifySessionStore(store, unknown)).toThrow('no option maxAge')
     for (const options of [null, 5]) {
       expect(() => store.janitor(options as never)).toThrow('must be an object')
       expect(() => createSessionStore(options as never)).toThrow('must be an object')

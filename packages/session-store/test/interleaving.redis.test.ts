@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { writeData } from '../src/core/data/data.ts'
 import type { Keys } from '../src/core/index.ts'
-import { isExternal } from '../src/core/keys.ts'
 import type { Operation, Reply } from '../src/core/operation.ts'
 import { removeOrphans } from '../src/core/retention/orphans.ts'
 import {
@@ -37,7 +36,6 @@ const action = fc.record({
       'evict',
       'orphans',
     ] as const),
-    ...(['create', 'end'] as const),
   ),
   session: fc.nat(4),
   item: fc.constantFrom('book', 'pen'),
@@ -87,7 +85,6 @@ describe.each(layouts)('%s', (_, keys) => {
               keys.sessions(userOf(id)),
             ]),
             ...keys.allPopular(),
-            ...['ext:0', 'ext:1'].map(keys.ended),
           ])
           expect(Object.keys(state).filter((key) => !expected.has(key))).toEqual([])
           const logins = keys.parts().flatMap(({ login }) => Object.keys(state[login] ?? {}))
@@ -206,14 +203,6 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
     yield touchSession(keys, id, 1000 * now)
   } else if (kind === 'patch') {
     yield writeData(keys, { ...write, id, mode: 'patch' }, times)
-  } else if (kind === 'create' || kind === 'end') {
-    const guest = `ext:${action.session % 2}`
-    if (kind === 'create') {
-      yield writeData(keys, { ...write, id: guest, mode: 'create' }, times)
-    } else {
-      yield endSessions(keys, [guest])
-      ended.add(guest)
-    }
   } else if (kind === 'logout') {
     const [user] = (yield endSessions(keys, [id])) as (string | undefined)[]
     if (user === undefined) return
@@ -231,8 +220,7 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
           )
     if (operation.commands.length === 0) return
     const gone = (yield operation) as Parameters<typeof forgetEnded>[1]
-    // Only a tombstone prevents a late `create` from creating a session.
-    for (const { id } of gone) if (!isExternal(id)) ended.add(id)
-    yield forgetEnded(keys, gone, settledBefore)
+    for (const { id } of gone) ended.add(id)
+    yield forgetEnded(keys, gone)
   }
 }

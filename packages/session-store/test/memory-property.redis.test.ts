@@ -1,7 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { contextOf } from '../src/core/context.ts'
 import type { SessionStore, SessionStoreOptions } from '../src/core/index.ts'
 import { type Command, memberScores, type Reply } from '../src/core/operation.ts'
@@ -16,7 +15,7 @@ const step = fc.record({
   kind: fc.constantFrom(
     ...(['login', 'login', 'from', 'guest', 'view', 'view', 'once', 'patch', 'patch'] as const),
     ...(['touch', 'read', 'lists', 'sessions', 'logout', 'revoke', 'everywhere', 'end'] as const),
-    ...(['attempts', 'janitor', 'orphan', 'external', 'destroy'] as const),
+    ...(['attempts', 'janitor', 'orphan'] as const),
   ),
   user: fc.constantFrom('ada', 'bob', '__proto__'),
   session: fc.nat({ max: 9 }),
@@ -75,8 +74,6 @@ async function play({ store, issued }: World, step: Step): Promise<unknown> {
       issued.push(started)
       await runUpdateToken(store, started, user, item)
     },
-    external: () => externalSessions(store).put(item, fields),
-    destroy: () => externalSessions(store).end(item),
   }
   return await plays[kind]().catch(codeOf)
 }

@@ -1,6 +1,5 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { externalSessions } from '../src/adapters/external-sessions.ts'
 import type { Outcome, SessionStore } from '../src/core/index.ts'
 import { idOf, newStore } from './fixture.ts'
 
@@ -25,7 +24,6 @@ async function storeForThisTest() {
   })
   const { token } = await store.login('ada')
   const { token: other } = await store.login('ada')
-  await externalSessions(store).put('old', {})
   return { store, token, other, state }
 }
 
@@ -45,7 +43,6 @@ const repeatableCalls: [string, Call, unknown][] = [
   ['revokeSession', (store, token, other) => store.revokeSession(token, idOf(other)), false],
   ['logoutEverywhere', (store, token) => store.logoutEverywhere(token), 1],
   ['endUserSessions', (store) => store.endUserSessions('ada'), 0],
-  ['external.end', (store) => externalSessions(store).end('old'), false],
   [
     'userSessions',
     async (store, token) => {

@@ -1,7 +1,6 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { createClient } from 'redis'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { externalSessions } from '../src/adapters/external-sessions.ts'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import type { SessionStore, SessionStoreOptions } from '../src/core/index.ts'
 import {
@@ -68,15 +67,13 @@ test.each(ends)('another process learns of the end by %s', async (_, end) => {
   await expect.poll(() => told).toContain(idOf(other))
 })
 
-test('a login that takes over a guest session, and the end of an external session, are reported', async () => {
+test('a login that takes over a guest session is reported', async () => {
   const store = await readyStore({ url: url() })
   const { told, listener } = toldListener()
   await store.onSessionEnded(listener)
   const { token: guest } = await store.loginGuest()
   await store.login('ada', { from: guest })
-  await externalSessions(store).put('sid', {})
-  await externalSessions(store).end('sid')
-  await expect.poll(() => told).toEqual([idOf(guest), 'ext:sid'])
+  await expect.poll(() => told).toEqual([idOf(guest)])
 })
 
 const senders: [string, (socket: string) => Promise<Partial<SessionStoreOptions>>][] = [

@@ -1,5 +1,4 @@
 import { expectTypeOf, test } from 'vitest'
-import { externalSessions } from '../src/adapters/adapter.ts'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   createSessionStore,
@@ -83,8 +82,6 @@ test('typed session data', () => {
     await session.patch({ theme: 'blue' })
     // @ts-expect-error no such field
     fields.crat
-    // Functions for any store take a typed one.
-    externalSessions(store)
     return { store } satisfies FastifySessionsOptions
   }
   expectTypeOf(uses).toBeFunction()

@@ -38,7 +38,6 @@ export function partitionedKeys(partitions = 64): Keys {
     recent: (id) => `recent:${tagOf(id)}`,
     viewed,
     data,
-    ended: (id) => `ended:${tagOf(id)}:${id}`,
     popular: (item) => `viewed:${tagOf(item)}`,
     once: (item, hash) => `once:${tagOf(item)}:${hash}`,
     ...sameInAllLayouts,

@@ -33,7 +33,7 @@ export function checkKeys(keys: Keys): void {
   const name = 'any'
   const ofSession = [keys.login(name), keys.recent(name), keys.viewed(name), keys.data(name)]
   const ofItem = [keys.popular(name), keys.once(name, name)]
-  if (inOneSlot([...ofSession, keys.ended(name)]) && inOneSlot(ofItem)) return
+  if (inOneSlot(ofSession) && inOneSlot(ofItem)) return
   throw new TypeError(
     'in a cluster, the keys of a session must share a slot, and likewise those of an item; set keys: partitionedKeys()',
   )

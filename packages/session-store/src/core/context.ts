@@ -27,8 +27,7 @@ export interface SessionContext extends Pick<StoreContext, 'keys' | 'now' | 'idl
 export function createContext(options: SessionStoreOptions): StoreContext {
   checkOptions('a session store', options)
   checkOptionNames('a session store', options, storeOptionNames)
-  const tokensOptions = options.tokens || undefined
-  checkOptionNames('tokens', tokensOptions, tokensOptionNames)
+  checkOptionNames('tokens', options.tokens || undefined, tokensOptionNames)
   const {
     idleSeconds = 14 * 24 * 3600,
     maxSessionsPerUser = 100,
@@ -45,7 +44,7 @@ export function createContext(options: SessionStoreOptions): StoreContext {
   const shared = {
     keys: prefixedKeys(prefix, layout),
     tokens: createTokens(options.tokens),
-    now: tokensOptions?.clock ?? Date.now,
+    now: options.tokens.clock ?? Date.now,
     idleSeconds,
     maxSessionsPerUser,
     deadlineMs,

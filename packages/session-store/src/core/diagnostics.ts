@@ -116,17 +116,13 @@ export const errorChannel = channel('onetrip:error')
 /** A problem that an operator should fix. */
 export interface StoreWarning {
   /**
-   * Redis may evict sessions; a session cookie outlives its session; a session of `migrateFrom` cannot be stored;
-   * a session of a framework could not be saved; a callback passed to its session store failed; the janitor found
+   * Redis may evict sessions; a function that was called at the end of a session failed; the janitor found
    * keys of another program that match the key names of the store; the number of partitions could not be compared
    * with that of the data; the clocks of the janitor and of Redis differ, or could not be compared; the strategy takes
    * more CPU, because the store does not use frames with the installed ioredis.
    */
   code:
     | 'ONETRIP_EVICTION'
-    | 'ONETRIP_COOKIE_OUTLIVES_SESSION'
-    | 'ONETRIP_SESSION_NOT_MOVED'
-    | 'ONETRIP_SESSION_NOT_SAVED'
     | 'ONETRIP_CALLBACK_FAILED'
     | 'ONETRIP_FOREIGN_KEY'
     | 'ONETRIP_PARTITIONS'

@@ -8,11 +8,9 @@ export interface Keys {
   viewed(id: string): string
   /**
    * Hash of one session: data field → its JSON text; the empty field holds the version, and the field U+0000 the label
-   * of the login. U+0000 and a JSON text is the name of a field that Redis or UTF-8 would change.
+   * of the login.
    */
   data(id: string): string
-  /** String with an expiry: a tombstone; this id cannot be created again after its session has ended. */
-  ended(id: string): string
   /** Sorted set: item → negative number of its views. */
   popular(item: string): string
   /** Sorted set of one user: session id → login time, Unix seconds with fraction. */
@@ -68,7 +66,6 @@ export const articleKeys: Keys = {
   recent: () => 'recent:',
   viewed: (id) => `viewed:${id}`,
   data: (id) => `data:${id}`,
-  ended: (id) => `ended:${id}`,
   popular: () => 'viewed:',
   once: (_, hash) => `once:${hash}`,
   ...sameInAllLayouts,
@@ -79,20 +76,11 @@ export const articleKeys: Keys = {
   find: withoutTag,
 }
 
-/** Prefix of session ids of other software. Ids in tokens have no colon, so no token can contain such an id. */
-export const EXTERNAL = 'ext:'
-
-/**
- * Whether other software, such as express-session, created this id. Such an id contains no time of issue. One
- * script writes the whole session, so no login can be incomplete.
- */
-export const isExternal = (id: string): boolean => id.startsWith(EXTERNAL)
-
 /** The keys that belong to one session and are removed with it. */
 export const recordsOf = (keys: Keys, id: string): string[] => [keys.viewed(id), keys.data(id)]
 
 /** Escapes a text for `SCAN MATCH`, so that it matches only itself. */
-export const escapedPattern = (text: string): string => text.replace(/[*?[\]\\]/g, '\\$&')
+const escapedPattern = (text: string): string => text.replace(/[*?[\]\\]/g, '\\$&')
 
 /** No braces: they would be a hash tag, which puts all keys on one node of a cluster. */
 const prefixPattern = /^[^\p{Cc}\p{Cs}{}]{0,128}$/u
@@ -121,7 +109,6 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
     viewed: (id) => prefix + keys.viewed(id),
     popular: (item) => prefix + keys.popular(item),
     data: (id) => prefix + keys.data(id),
-    ended: (id) => prefix + keys.ended(id),
     once: (item, hash) => prefix + keys.once(item, hash),
     sessions: (user) => prefix + keys.sessions(user),
     attempts: (subject, window) => prefix + keys.attempts(subject, window),

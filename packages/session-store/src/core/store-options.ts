@@ -18,11 +18,7 @@ export interface SessionStoreOptions extends StrategyOptions {
    * nodes together. Default 1,000.
    */
   maxInFlight?: number
-  /**
-   * `false`: no tokens, for a store that only serves the stores for express-session and @fastify/session. Each
-   * function that issues or takes a token then throws a `TypeError`.
-   */
-  tokens: TokensOptions | false
+  tokens: TokensOptions
   /** Key names. Default `articleKeys`. A cluster needs `partitionedKeys()`. */
   keys?: Keys
   /**

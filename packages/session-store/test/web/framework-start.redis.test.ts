@@ -30,7 +30,7 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
   })
 
   test.each([
-    [{ tokens: false }, 'tokens: false'],
+    [{ tokens: false }, 'tokens.secrets must be'],
     [{ publicOrigins: ['shop.example'] }, 'publicOrigins'],
     [{ bearer: 'no' }, 'bearer'],
     [{ store: {} }, 'without effect'],

@@ -2,78 +2,25 @@ import { isDate } from 'node:util/types'
 import { StoreError } from '../errors.ts'
 import { checkName, checkObject, MAX_NAME_LENGTH } from '../input.ts'
 
-/** What the data of a session may contain. */
-export interface DataRules {
-  /** Maximum number of fields of a session, and of one patch. */
-  readonly fields: number
-  /** Maximum size of one field's JSON text, in bytes (UTF-8). */
-  readonly fieldBytes: number
-  /** Maximum size of all names and JSON texts of one patch, in bytes (UTF-8). */
-  readonly patchBytes: number
-  /** Whether fields may have any names. Otherwise, those of `checkName`. */
-  readonly anyName: boolean
-}
+/** Maximum number of fields of a session, and of one patch. */
+export const MAX_FIELDS = 64
+/** Maximum size of one field's JSON text, in bytes (UTF-8). */
+const MAX_FIELD_BYTES = 16_384
+/** Maximum size of all names and JSON texts of one patch, in bytes (UTF-8). */
+const MAX_PATCH_BYTES = 65_536
 
-/** The rules for sessions of tokens. */
-export const tokenRules: DataRules = {
-  fields: 64,
-  fieldBytes: 16_384,
-  patchBytes: 65_536,
-  anyName: false,
-}
-
-/** The rules for external sessions, and so for the session stores of frameworks, which replace stores without limits. */
-export const externalRules: DataRules = {
-  fields: 10_000,
-  fieldBytes: 8_388_608,
-  patchBytes: 33_554_432,
-  anyName: true,
-}
-
-/** Begins a stored name that is the JSON text of the field's name. `checkName` allows no such name. */
-const ESCAPE = '\u0000'
-
-/** The hash field that holds the label of the login, as it is. `storedName` never returns it. */
-export const LABEL = ESCAPE
-
-/**
- * The name of a field in Redis, where the empty name is the version. Names that Redis or UTF-8 would change are
- * escaped: the empty one, and those with a lone surrogate.
- */
-const storedName = (name: string): string =>
-  name === '' || name.startsWith(ESCAPE) || !name.isWellFormed()
-    ? ESCAPE + JSON.stringify(name)
-    : name
-
-/** Reverses `storedName`. */
-export function fieldName(stored: string): string {
-  if (!stored.startsWith(ESCAPE)) return stored
-  try {
-    return JSON.parse(stored.slice(ESCAPE.length))
-  } catch {
-    return stored // another program wrote it
-  }
-}
+/** The hash field that holds the label of the login, as it is. `checkName` allows no field of that name. */
+export const LABEL = '\u0000'
 
 /** A name for an error message. */
 export const quotedName = (name: string): string => JSON.stringify(name.slice(0, MAX_NAME_LENGTH))
 
 /** Fields as they are sent to Redis. */
 export interface EncodedFields {
-  /** Name in Redis and JSON text of each field. */
+  /** Name and JSON text of each field. */
   readonly set: readonly (readonly [name: string, json: string])[]
-  /** Names in Redis. */
   readonly removed: readonly string[]
 }
-
-/** A field that is set only if it still has the value `from`; both values are JSON. */
-export interface SwappedField {
-  field: string
-  from: unknown
-  to: unknown
-}
-
-export type EncodedSwap = readonly [name: string, fromJson: string, toJson: string]
 
 const invalid = (message: string, cause?: unknown) =>
   new StoreError('ONETRIP_INVALID_INPUT', message, { cause })
@@ -86,40 +33,33 @@ const invalid = (message: string, cause?: unknown) =>
  *   undefined inside; a Map, a Set or another instance of a class without `toJSON`); or if `fields` is an
  *   instance of a class.
  */
-export function encodeFields(fields: object, limits: DataRules): EncodedFields {
+export function encodeFields(fields: object): EncodedFields {
   checkObject('data', fields)
   if (Array.isArray(fields)) throw invalid('data must be an object, not an array')
   if (!isPlain(fields)) throw invalid(`data must be a plain object, not a ${classOf(fields)}`)
   const entries = Object.entries(fields)
-  if (entries.length > limits.fields) {
-    throw invalid(`data has ${entries.length} fields; at most ${limits.fields} are allowed`)
+  if (entries.length > MAX_FIELDS) {
+    throw invalid(`data has ${entries.length} fields; at most ${MAX_FIELDS} are allowed`)
   }
   const set: [string, string][] = []
   const removed: string[] = []
   let bytes = 0
   for (const [name, value] of entries) {
-    if (!limits.anyName) checkName('the name of a data field', name)
-    const stored = storedName(name)
-    bytes += Buffer.byteLength(stored)
+    checkName('the name of a data field', name)
+    bytes += Buffer.byteLength(name)
     if (value === undefined) {
-      removed.push(stored)
+      removed.push(name)
       continue
     }
     const json = encode(name, value)
     const size = Buffer.byteLength(json)
-    if (size > limits.fieldBytes)
-      throw invalid(tooLarge(`data field ${quotedName(name)}`, size, limits.fieldBytes))
+    if (size > MAX_FIELD_BYTES)
+      throw invalid(tooLarge(`data field ${quotedName(name)}`, size, MAX_FIELD_BYTES))
     bytes += size
-    set.push([stored, json])
+    set.push([name, json])
   }
-  if (bytes > limits.patchBytes) throw invalid(tooLarge('data', bytes, limits.patchBytes))
+  if (bytes > MAX_PATCH_BYTES) throw invalid(tooLarge('data', bytes, MAX_PATCH_BYTES))
   return { set, removed }
-}
-
-/** @throws StoreError as `encodeFields`. */
-export function encodeSwap({ field, from, to }: SwappedField, rules: DataRules): EncodedSwap {
-  const [[name, json]] = encodeFields({ [field]: to }, rules).set as [[string, string]]
-  return [name, JSON.stringify(from), json]
 }
 
 const tooLarge = (what: string, bytes: number, limit: number) =>

@@ -9,15 +9,8 @@ import {
   type Reply,
   scoreOf,
 } from '../operation.ts'
-import { GUEST } from '../sessions/session-operations.ts'
 import { batches } from '../sessions/walk.ts'
-import {
-  type EncodedFields,
-  type EncodedSwap,
-  fieldName,
-  LABEL,
-  quotedName,
-} from './data-fields.ts'
+import { type EncodedFields, LABEL, quotedName } from './data-fields.ts'
 
 /**
  * The types of your data fields, for `request.session` and `req.onetrip`, and the default of `createSessionStore`:
@@ -52,7 +45,7 @@ export type DataPatch<Fields extends object = DeclaredFields> = {
 export interface SessionData<Fields extends object = DeclaredFields> {
   /** Field → JSON value. */
   fields: Partial<Fields>
-  /** 0 before the first write, also of a copy; each write increases it by one. */
+  /** 0 before the first write; each write increases it by one. */
   version: number
 }
 
@@ -76,13 +69,13 @@ export type MaybeData<
   Fields extends object = DeclaredFields,
 > = Asked extends { data: true } ? Result & { data: SessionData<Fields> } : Result
 
-/** The hash field that holds the version. Stored names of data fields are never empty. */
-export const VERSION = ''
+/** The hash field that holds the version. Names of data fields are never empty. */
+const VERSION = ''
 
 /** Lua's stack limits a script to about 7,900 values in one command, two for each field. */
 const FIELDS_PER_COMMAND = 1_000
 
-/** Session data as stored in Redis: names in Redis (`fieldName` decodes them), JSON texts, and the version. */
+/** Session data as stored in Redis: names, JSON texts, and the version. */
 export interface StoredData {
   readonly fields: readonly (readonly [name: string, json: string])[]
   readonly version: number
@@ -108,32 +101,21 @@ export function readStored(reply: Reply | undefined): StoredData {
   return { fields, version }
 }
 
-/** Decodes the fields. `unreadable`: the names of fields that are not JSON, because another program wrote them. */
-export function decodeReadable({ fields, version }: StoredData): {
-  data: UntypedData
-  unreadable: string[]
-} {
+/**
+ * @param mayHaveWritten Whether the operation also writes.
+ * @throws StoreError `ONETRIP_UNREADABLE_DATA`, naming the fields that are not JSON.
+ */
+function decodeData({ fields, version }: StoredData, mayHaveWritten: boolean): UntypedData {
   const values: [name: string, value: unknown][] = []
   const unreadable: string[] = []
-  for (const [stored, text] of fields) {
-    const name = fieldName(stored)
+  for (const [name, text] of fields) {
     try {
       values.push([name, JSON.parse(text)])
     } catch {
       unreadable.push(name)
     }
   }
-  const data = { fields: Object.fromEntries(values), version }
-  return { data, unreadable }
-}
-
-/**
- * @param mayHaveWritten Whether the operation also writes.
- * @throws StoreError `ONETRIP_UNREADABLE_DATA`, naming the fields that are not JSON.
- */
-function decodeData(stored: StoredData, mayHaveWritten: boolean): UntypedData {
-  const { data, unreadable } = decodeReadable(stored)
-  if (unreadable.length === 0) return data
+  if (unreadable.length === 0) return { fields: Object.fromEntries(values), version }
   const listed = unreadable.map(quotedName).join(', ')
   throw new StoreError(
     'ONETRIP_UNREADABLE_DATA',
@@ -192,30 +174,24 @@ export function withDataIf<
 }
 
 /**
- * KEYS: login, recent, data; ended too if the mode is `create` or `copy`. ARGV: id, now, mode, idle before, expected
- * version or '', maximum number of fields, lifetime of a tombstone in ms or ''; user, and how to set it ('keep',
- * 'unlisted' or 'listed'); of the field to swap the name or '', and its old and new JSON text; number of fields to
- * remove, their names, then name and JSON text of each field to set. Returns the new version, with the user that the
- * session no longer has, if any; or why nothing was written.
+ * KEYS: login, recent, data. ARGV: id, now, mode, idle before, expected version or '', maximum number of fields, number
+ * of fields to remove, their names, then name and JSON text of each field to set. Returns the new version, or why
+ * nothing was written.
  */
 const WRITE = `
 local id, now, mode = ARGV[1], ARGV[2], ARGV[3]
-local swap, removed = 10, 14 -- positions in ARGV
+local removed = 8 -- position in ARGV
 local set = removed + tonumber(ARGV[removed - 1])
 local function inParts(command, from, to)
   for at = from, to, ${2 * FIELDS_PER_COMMAND} do
     redis.call(command, KEYS[3], unpack(ARGV, at, math.min(at + ${2 * FIELDS_PER_COMMAND - 1}, to)))
   end
 end
-local owner = redis.call('HGET', KEYS[1], id)
-local exists = owner
+local exists = redis.call('HGET', KEYS[1], id)
   and tonumber(redis.call('ZSCORE', KEYS[2], id) or 0) >= tonumber(ARGV[4])
-if not exists and (not KEYS[4] or redis.call('EXISTS', KEYS[4]) == 1) then return 'gone' end
+if not exists then return 'gone' end
 local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
 if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
-local user = ARGV[8]
-if ARGV[9] == 'keep' then user = exists and owner or '${GUEST}' end
-if ARGV[9] == 'unlisted' and user ~= owner and user ~= '${GUEST}' then return 'unlisted' end
 local max = tonumber(ARGV[6])
 if mode == 'patch' and redis.call('HLEN', KEYS[3]) + (#ARGV - set + 1) / 2 > max then
   local has, count, grows = {}, 0, false
@@ -232,50 +208,24 @@ if mode == 'patch' and redis.call('HLEN', KEYS[3]) + (#ARGV - set + 1) / 2 > max
 end
 if mode == 'patch' then inParts('HDEL', removed, set - 1) else redis.call('DEL', KEYS[3]) end
 inParts('HSET', set, #ARGV)
-if ARGV[swap] ~= '' and redis.call('HGET', KEYS[3], ARGV[swap]) == ARGV[swap + 1] then
-  redis.call('HSET', KEYS[3], ARGV[swap], ARGV[swap + 2])
-end
-version = mode == 'copy' and '0' or string.format('%.0f', version + 1)
+version = string.format('%.0f', version + 1)
 redis.call('HSET', KEYS[3], '${VERSION}', version)
 redis.call('ZADD', KEYS[2], now, id)
-if user ~= owner then redis.call('HSET', KEYS[1], id, user) end
-if ARGV[7] ~= '' then redis.call('SET', KEYS[4], '', 'PX', ARGV[7]) end
-if not owner or owner == user or owner == '${GUEST}' then return tonumber(version) end
-return { tonumber(version), owner }`
+return tonumber(version)`
 
 export interface DataWrite {
   id: string
-  /**
-   * `patch` changes the given fields. `replace` also removes all others. Both need a session. `create` replaces
-   * the data, or creates a guest session with this id, unless it has a tombstone (`endSessions`). `copy` does
-   * the same, and sets the version to 0.
-   */
-  mode: 'patch' | 'replace' | 'create' | 'copy'
-  /**
-   * `create` and `copy`: the session also gets a tombstone with this lifetime, so that it cannot be created again
-   * once it has ended.
-   */
-  blockedMs?: number | undefined
-  /** The user of an external session from now on, or `GUEST`. Default: unchanged; a new session has none. */
-  user?: string | undefined
-  /** Whether the session is in the list of `user`. Otherwise it gets no other user than it has (`unlisted`). */
-  isListed?: boolean | undefined
+  /** `patch` changes the given fields. `replace` also removes all others. */
+  mode: 'patch' | 'replace'
   fields: EncodedFields
-  swap?: EncodedSwap | undefined
   /** Write only if the data has this version. */
   ifVersion?: number | undefined
   /** Maximum number of fields after a patch. */
   maxFields: number
 }
 
-export interface NewVersion {
-  version: number
-  /** The user that the session had and no longer has. */
-  left?: string
-}
-
 /** The new version, or why nothing was written. */
-type WrittenData = NewVersion | 'gone' | 'conflict' | 'full' | 'unlisted'
+type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
 
 /**
  * Writes session data atomically and refreshes the session. Does not bring back a session that has ended or is
@@ -285,36 +235,27 @@ type WrittenData = NewVersion | 'gone' | 'conflict' | 'full' | 'unlisted'
  * between the change of a field and that of the version, and overwrite the change; and they could not check the
  * maximum number of fields. The script takes 6 us of Redis's CPU, plain commands 2 us (2026-11-22).
  *
- * Keys, all in one slot: login, recent, data. `create` and `copy` also have ended, which usually does not exist: while
- * a slot of a cluster moves, Redis refuses scripts with a missing key, so the other modes omit it.
+ * Keys, all in one slot: login, recent, data.
  */
 export function writeData(
   keys: Keys,
-  { id, mode, blockedMs, user, isListed, fields, swap, ifVersion, maxFields }: DataWrite,
+  { id, mode, fields, ifVersion, maxFields }: DataWrite,
   { now, idleBefore }: { now: number; idleBefore: number },
 ): Operation<WrittenData> {
   const own = [keys.login(id), keys.recent(id), keys.data(id)]
-  if (mode === 'create' || mode === 'copy') own.push(keys.ended(id))
   const command: Command = [
     'EVAL',
     WRITE,
     own.length,
     ...own,
     ...[id, scoreOf(now), mode, scoreOf(Math.max(0, idleBefore)), ifVersion ?? '', maxFields],
-    blockedMs ?? '',
-    ...(user === undefined ? [GUEST, 'keep'] : [user, isListed ? 'listed' : 'unlisted']),
-    ...(swap ?? ['', '', '']),
     ...[fields.removed.length, ...fields.removed],
     ...fields.set.flat(),
   ]
   return {
     commands: [command],
     readOnly: false,
-    read([reply]) {
-      if (typeof reply === 'number') return { version: reply }
-      if (!Array.isArray(reply)) return reply as Exclude<WrittenData, object>
-      const [version, left] = reply as [number, string]
-      return { version, left }
-    },
+    read: ([reply]) =>
+      typeof reply === 'number' ? { version: reply } : (reply as Exclude<WrittenData, object>),
   }
 }

@@ -62,7 +62,7 @@ export async function forget(
   ended: readonly retention.EndedSession[],
 ): Promise<void> {
   const { runner, keys } = context
-  const operation = retention.forgetEnded(keys, ended, settledBefore(context))
+  const operation = retention.forgetEnded(keys, ended)
   if (operation.commands.length === 0) return
   try {
     await runner.run(operation)

@@ -1,6 +1,6 @@
-import { isExternal, type Keys, recordsOf, type SessionsPart } from '../keys.ts'
+import { type Keys, recordsOf, type SessionsPart } from '../keys.ts'
 import { type Command, memberScores, type Operation, type Reply } from '../operation.ts'
-import { forgetSessions, forgetSettled } from '../sessions/list-operations.ts'
+import { forgetSessions } from '../sessions/list-operations.ts'
 
 /** An ended session and its user; no user if only leftovers were found. */
 export interface EndedSession {
@@ -166,26 +166,14 @@ export function readEnded(ids: readonly string[], reply: Reply | undefined): End
   })
 }
 
-/**
- * Removes ended sessions from their users' lists; an external one, which may be created again, unless its entry is
- * new. Keys: sessions of each user.
- */
-export function forgetEnded(
-  keys: Keys,
-  ended: readonly EndedSession[],
-  settledBefore: number,
-): Operation<void> {
+/** Removes ended sessions from their users' lists. Keys: sessions of each user. */
+export function forgetEnded(keys: Keys, ended: readonly EndedSession[]): Operation<void> {
   const byUser = Map.groupBy(ended, ({ user }) => user)
   return {
     commands: [...byUser].flatMap(([user, sessions]): readonly Command[] => {
       if (user === undefined) return []
       const ids = sessions.map(({ id }) => id)
-      const external = ids.filter(isExternal)
-      const own = ids.filter((id) => !isExternal(id))
-      return [
-        ...(own.length > 0 ? forgetSessions(keys, user, own).commands : []),
-        ...(external.length > 0 ? forgetSettled(keys, user, external, settledBefore).commands : []),
-      ]
+      return forgetSessions(keys, user, ids).commands
     }),
     readOnly: false,
     read: () => undefined,

@@ -1,5 +1,5 @@
 import { publishWarning } from '../diagnostics.ts'
-import { isExternal, type KeysFound, type OwnedKey, type SessionsPart } from '../keys.ts'
+import type { KeysFound, OwnedKey, SessionsPart } from '../keys.ts'
 import type { Operation } from '../operation.ts'
 import { statesOf } from '../sessions/session-operations.ts'
 import { batches, walk } from '../sessions/walk.ts'
@@ -172,7 +172,7 @@ const scanKeys = (
   },
 })
 
-/** The ids that the store created, and external ids; with `settledOnly`, only created ids whose login is settled. */
+/** The ids that the store created; with `settledOnly`, only those whose login is settled. */
 function sweepable(
   context: RetentionContext,
   ids: readonly string[],
@@ -182,7 +182,6 @@ function sweepable(
   const now = 1000 * (context.now() + CLOCK_SKEW_SECONDS)
   const issuedBefore = settledOnly ? 1000 * settledBefore(context) : now
   return ids.filter((id) => {
-    if (isExternal(id)) return true
     const issued = issuedAt(id)
     return issued !== undefined && issued < issuedBefore
   })

@@ -1,5 +1,5 @@
 import type { Keys } from '../keys.ts'
-import { type Command, memberScores, type Operation, scoreOf } from '../operation.ts'
+import { type Command, memberScores, type Operation } from '../operation.ts'
 
 /** An entry of a user's list. */
 export interface Entry {
@@ -42,46 +42,5 @@ export function forgetSessions(keys: Keys, user: string, ids: readonly string[])
     commands: [['ZREM', keys.sessions(user), ...ids]],
     readOnly: false,
     read: () => undefined,
-  }
-}
-
-/** KEYS: sessions of a user. ARGV: settled before, then ids. */
-const FORGET_SETTLED = `
-for i = 2, #ARGV do
-  local entered = redis.call('ZSCORE', KEYS[1], ARGV[i])
-  if entered and tonumber(entered) < tonumber(ARGV[1]) then redis.call('ZREM', KEYS[1], ARGV[i]) end
-end`
-
-/**
- * Removes sessions from the list of a user who does not have them, except new entries: the same external session may
- * be getting this user again. Keys: sessions of the user.
- */
-export function forgetSettled(
-  keys: Keys,
-  user: string,
-  ids: readonly string[],
-  settledBefore: number,
-): Operation<void> {
-  return {
-    commands: [['EVAL', FORGET_SETTLED, 1, keys.sessions(user), settledBefore, ...ids]],
-    readOnly: false,
-    read: () => undefined,
-  }
-}
-
-/** Adds a session to a user's list. Returns the number of its entries. Keys: sessions of the user. */
-export function enlistSession(
-  keys: Keys,
-  { id, user }: { id: string; user: string },
-  now: number,
-): Operation<number> {
-  const list = keys.sessions(user)
-  return {
-    commands: [
-      ['ZADD', list, scoreOf(now), id],
-      ['ZCARD', list],
-    ],
-    readOnly: false,
-    read: ([, count]) => Number(count),
   }
 }

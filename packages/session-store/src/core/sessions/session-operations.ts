@@ -1,5 +1,5 @@
 import { LABEL } from '../data/data-fields.ts'
-import { isExternal, type Keys, recordsOf } from '../keys.ts'
+import { type Keys, recordsOf } from '../keys.ts'
 import {
   type Command,
   memberScores,
@@ -172,36 +172,16 @@ export function labelledStatesOf(
 /** Tells all processes that a session has ended (`onSessionEnded`). The channel has the name of the key: login. */
 export const publishEnd = (keys: Keys, id: string): Command => ['PUBLISH', keys.login(id), id]
 
-/** Must be longer than a request that loaded the session before it ended. */
-export const MIN_TOMBSTONE_SECONDS = 300
-
-/** The longest time that browsers keep a cookie: 400 days. */
-export const MAX_TOMBSTONE_SECONDS = 400 * 24 * 3600
-
-/** The lifetime of a tombstone for `seconds`, within its limits. */
-export const tombstoneSeconds = (seconds: number) =>
-  Math.ceil(Math.min(Math.max(seconds, MIN_TOMBSTONE_SECONDS), MAX_TOMBSTONE_SECONDS))
-
 const COMMANDS_PER_SESSION = 6
 
 /**
  * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
  * first, so that a view or refresh in between cannot bring the session back.
  *
- * An external session gets a tombstone before, which prevents a late `create` of its id; one that lives longer stays.
- *
- * Keys of each: ended of an external session; login, recent, viewed, data.
+ * Keys of each: login, recent, viewed, data.
  */
-export function endSessions(
-  keys: Keys,
-  ids: readonly string[],
-  blockedSeconds = MIN_TOMBSTONE_SECONDS,
-): Operation<(string | undefined)[]> {
-  const tombstones = ids.filter(isExternal).flatMap((id): Command[] => [
-    ['SET', keys.ended(id), '', 'EX', blockedSeconds, 'NX'],
-    ['EXPIRE', keys.ended(id), blockedSeconds, 'GT'],
-  ])
-  const ends = ids.flatMap((id): Command[] => [
+export function endSessions(keys: Keys, ids: readonly string[]): Operation<(string | undefined)[]> {
+  const commands = ids.flatMap((id): Command[] => [
     ['HGET', keys.login(id), id],
     ['HDEL', keys.login(id), id],
     ['ZREM', keys.recent(id), id],
@@ -209,11 +189,11 @@ export function endSessions(
     publishEnd(keys, id),
   ])
   return {
-    commands: [...tombstones, ...ends],
+    commands,
     readOnly: false,
     read: (replies) =>
       ids.map((_, index) => {
-        const [user, removed] = replies.slice(tombstones.length + COMMANDS_PER_SESSION * index)
+        const [user, removed] = replies.slice(COMMANDS_PER_SESSION * index)
         return removed === 1 && typeof user === 'string' ? user : undefined
       }),
   }

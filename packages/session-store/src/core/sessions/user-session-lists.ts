@@ -5,18 +5,11 @@ import type { Runner } from '../sending/runner.ts'
 import {
   type Entry,
   forgetSessions,
-  forgetSettled,
   inListOrder,
   newestEntries,
   oldestEntries,
 } from './list-operations.ts'
-import {
-  endSessions,
-  labelledStatesOf,
-  MAX_LOGIN_SECONDS,
-  statesOf,
-  tombstoneSeconds,
-} from './session-operations.ts'
+import { endSessions, labelledStatesOf, MAX_LOGIN_SECONDS, statesOf } from './session-operations.ts'
 
 export interface ListedSession {
   /** The session id, for `revokeSession`. It is not a credential. */
@@ -58,34 +51,26 @@ export async function totalEnded(steps: AsyncIterable<number>): Promise<number> 
   return total
 }
 
-/**
- * The session lists of users. `login` adds entries; reading a list removes entries without a session.
- *
- * @param idleSeconds How long an external session that ends by its user's list cannot be created again: as long as
- *   a store to migrate from may have it.
- */
+/** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
 export function userSessionLists({
   runner,
   keys,
   now,
-  idleSeconds,
 }: {
   runner: Pick<Runner, 'run'>
   keys: Keys
   now: () => number
-  idleSeconds: number
 }) {
-  const blockedSeconds = tombstoneSeconds(idleSeconds)
   const settledBefore = () => scoreOf(now()) - MAX_LOGIN_SECONDS
 
   /** Removes sessions from the list of a user who does not have them. */
   async function forget(user: string, ids: readonly string[]): Promise<void> {
-    await runner.run(forgetSettled(keys, user, ids, settledBefore()))
+    await runner.run(forgetSessions(keys, user, ids))
   }
 
   /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
-  async function end(id: string, blocked = blockedSeconds): Promise<boolean> {
-    const [user] = await runner.run(endSessions(keys, [id], blocked))
+  async function end(id: string): Promise<boolean> {
+    const [user] = await runner.run(endSessions(keys, [id]))
     if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
     return user !== undefined
   }
@@ -119,7 +104,7 @@ export function userSessionLists({
   async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
     const ids = (await existing(user, entries)).map(({ id }) => id)
     if (ids.length === 0) return 0
-    const users = await runner.run(endSessions(keys, ids, blockedSeconds))
+    const users = await runner.run(endSessions(keys, ids))
     // The sessions have ended, even if this fails: reading the list removes their entries.
     await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
     return users.filter((user) => user !== undefined).length

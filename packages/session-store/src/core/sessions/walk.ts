@@ -7,8 +7,6 @@ type Entry = readonly [name: string, value: string]
 interface WalkOptions {
   /** A hint: Redis returns a small hash or sorted set completely. */
   count: number
-  /** Returns only names that match this pattern. Default: all. */
-  match?: string
 }
 
 /**
@@ -19,12 +17,11 @@ export async function* walk(
   runner: Pick<Runner, 'run'>,
   command: 'HSCAN' | 'ZSCAN',
   key: string,
-  { count, match }: WalkOptions,
+  { count }: WalkOptions,
 ): AsyncGenerator<Entry[]> {
-  const matching = match === undefined ? [] : ['MATCH', match]
   let cursor = '0'
   const step = (): Operation<Entry[]> => ({
-    commands: [[command, key, cursor, ...matching, 'COUNT', count]],
+    commands: [[command, key, cursor, 'COUNT', count]],
     readOnly: true,
     read([reply]) {
       const [next, flat] = reply as readonly [string, readonly string[]]
@@ -35,12 +32,6 @@ export async function* walk(
   do yield await runner.run(step())
   while (cursor !== '0')
 }
-
-/** The approximate number of logins that one round trip of a walk reads. */
-export const LOGINS_PER_STEP = 1_000
-
-/** The number of sessions that one round trip of a walk reads completely, or ends. */
-export const SESSIONS_PER_STEP = 20
 
 export function* batches<Item>(all: readonly Item[], size: number): Generator<Item[]> {
   for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size)

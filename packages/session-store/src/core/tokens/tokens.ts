@@ -111,20 +111,8 @@ const signature = (signed: string, key: KeyObject) =>
 export const issuedAt = (id: string): number | undefined =>
   ID_PATTERN.test(id) ? issueTime(stampOf(id)) : undefined
 
-function noTokens(): never {
-  const use = 'it serves only the stores for express-session and @fastify/session'
-  throw new TypeError(`the store has no tokens (tokens: false): ${use}`)
-}
-
-/**
- * @param options False: each function throws a TypeError.
- * @throws TypeError if there is no secret, a secret is too short, or another option is invalid.
- */
-export function createTokens(options: TokensOptions | false): Tokens {
-  if (options === false) {
-    const refused = { issue: noTokens, verify: noTokens, expiresAt: noTokens, renew: noTokens }
-    return { ...refused, renews: false }
-  }
+/** @throws TypeError if there is no secret, a secret is too short, or another option is invalid. */
+export function createTokens(options: TokensOptions): Tokens {
   const {
     secrets,
     lifetimeSeconds = 30 * 24 * 3600,
