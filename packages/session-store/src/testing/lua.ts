@@ -66,6 +66,13 @@ const operators = {
 }
 
 const functions = {
+  cjson: Table.withNames({
+    decode: (text: string) =>
+      JSON.parse(text, (_, value: unknown) => {
+        if (typeof value !== 'object' || value === null) return value
+        return Array.isArray(value) ? Table.of(value) : new Table(Object.entries(value))
+      }),
+  }),
   ipairs: (table: Table) => table.list().map((item, index) => [index + 1, item]),
   tonumber: toNumber,
   type: (value: unknown) => (value instanceof Table ? 'table' : typeof value),

@@ -174,43 +174,43 @@ export function withDataIf<
 }
 
 /**
- * KEYS: login, recent, data. ARGV: id, now, mode, idle before, expected version or '', maximum number of fields, number
- * of fields to remove, their names, then name and JSON text of each field to set. Returns the new version, or why
+ * KEYS: login, recent, data. ARGV: a JSON object: `id`, `now`, `idleBefore`, `mode`, `maxFields`, `removed` (names), `set`
+ * (name, JSON text, name …), and, for a write only to that version, `ifVersion` (text). Returns the new version, or why
  * nothing was written.
  */
-const WRITE = `
-local id, now, mode = ARGV[1], ARGV[2], ARGV[3]
-local removed = 8 -- position in ARGV
-local set = removed + tonumber(ARGV[removed - 1])
-local function inParts(command, from, to)
-  for at = from, to, ${2 * FIELDS_PER_COMMAND} do
-    redis.call(command, KEYS[3], unpack(ARGV, at, math.min(at + ${2 * FIELDS_PER_COMMAND - 1}, to)))
+const WRITE = `-- write data
+local login, recent, data = KEYS[1], KEYS[2], KEYS[3]
+local write = cjson.decode(ARGV[1])
+local id, removed, set = write.id, write.removed, write.set
+local function inParts(command, list)
+  for at = 1, #list, ${2 * FIELDS_PER_COMMAND} do
+    redis.call(command, data, unpack(list, at, math.min(at + ${2 * FIELDS_PER_COMMAND - 1}, #list)))
   end
 end
-local exists = redis.call('HGET', KEYS[1], id)
-  and tonumber(redis.call('ZSCORE', KEYS[2], id) or 0) >= tonumber(ARGV[4])
+local exists = redis.call('HGET', login, id)
+  and tonumber(redis.call('ZSCORE', recent, id) or 0) >= write.idleBefore
 if not exists then return 'gone' end
-local version = redis.call('HGET', KEYS[3], '${VERSION}') or '0'
-if ARGV[5] ~= '' and ARGV[5] ~= version then return 'conflict' end
-local max = tonumber(ARGV[6])
-if mode == 'patch' and redis.call('HLEN', KEYS[3]) + (#ARGV - set + 1) / 2 > max then
+local version = redis.call('HGET', data, '${VERSION}') or '0'
+if write.ifVersion and write.ifVersion ~= version then return 'conflict' end
+local patches, max = write.mode == 'patch', write.maxFields
+if patches and redis.call('HLEN', data) + #set / 2 > max then
   local has, count, grows = {}, 0, false
-  for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do
+  for _, name in ipairs(redis.call('HKEYS', data)) do
     if name ~= '${VERSION}' and name ~= '\\0' then has[name], count = true, count + 1 end -- \\0: LABEL
   end
-  for i = removed, set - 1 do
-    if has[ARGV[i]] then has[ARGV[i]], count = nil, count - 1 end
+  for _, name in ipairs(removed) do
+    if has[name] then has[name], count = nil, count - 1 end
   end
-  for i = set, #ARGV, 2 do
-    if not has[ARGV[i]] then count, grows = count + 1, true end
+  for i = 1, #set, 2 do
+    if not has[set[i]] then count, grows = count + 1, true end
   end
   if grows and count > max then return 'full' end
 end
-if mode == 'patch' then inParts('HDEL', removed, set - 1) else redis.call('DEL', KEYS[3]) end
-inParts('HSET', set, #ARGV)
+if patches then inParts('HDEL', removed) else redis.call('DEL', data) end
+inParts('HSET', set)
 version = string.format('%.0f', version + 1)
-redis.call('HSET', KEYS[3], '${VERSION}', version)
-redis.call('ZADD', KEYS[2], now, id)
+redis.call('HSET', data, '${VERSION}', version)
+redis.call('ZADD', recent, write.now, id)
 return tonumber(version)`
 
 export interface DataWrite {
@@ -242,16 +242,18 @@ export function writeData(
   { id, mode, fields, ifVersion, maxFields }: DataWrite,
   { now, idleBefore }: { now: number; idleBefore: number },
 ): Operation<WrittenData> {
+  const write = {
+    id,
+    now: String(scoreOf(now)),
+    idleBefore: scoreOf(Math.max(0, idleBefore)), // JSON has no infinity
+    mode,
+    ifVersion: ifVersion?.toString(),
+    maxFields,
+    removed: fields.removed,
+    set: fields.set.flat(),
+  }
   const own = [keys.login(id), keys.recent(id), keys.data(id)]
-  const command: Command = [
-    'EVAL',
-    WRITE,
-    own.length,
-    ...own,
-    ...[id, scoreOf(now), mode, scoreOf(Math.max(0, idleBefore)), ifVersion ?? '', maxFields],
-    ...[fields.removed.length, ...fields.removed],
-    ...fields.set.flat(),
-  ]
+  const command: Command = ['EVAL', WRITE, own.length, ...own, JSON.stringify(write)]
   return {
     commands: [command],
     readOnly: false,

@@ -5,7 +5,7 @@ import type { Operation, Reply } from '../operation.ts'
 import type { Runner } from '../sending/runner.ts'
 
 /** KEYS: janitor, to choose the node of a cluster. Returns the reply to TIME; nil if the user may not run it. */
-const READ_TIME = `
+const READ_TIME = `-- read time
 local time = redis.pcall('TIME')
 return not time.err and time`
 

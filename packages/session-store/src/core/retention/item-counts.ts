@@ -73,6 +73,7 @@ export function dropItems(drops: readonly Drop[]): Operation<number> {
  * the negative number of views. `allow-oom`: the script adds no data, so it may run when memory is full.
  */
 const HALVE = `#!lua flags=allow-oom
+-- halve counts
 local scores = redis.call('ZMSCORE', KEYS[1], unpack(ARGV))
 local halved, gone = {}, {}
 for i, item in ipairs(ARGV) do

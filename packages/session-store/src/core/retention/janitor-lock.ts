@@ -8,13 +8,15 @@ import type { CheckedTime } from './clock-check.ts'
 const FLAGS = '#!lua flags=allow-oom'
 
 const ACQUIRE = `${FLAGS}
+-- acquire lock
 return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`
 
 const RENEW = `${FLAGS}
+-- renew lock
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1`
 
-const RELEASE = `
+const RELEASE = `-- release lock
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
@@ -24,6 +26,7 @@ return redis.call('DEL', KEYS[1])`
  * with a wrong clock.
  */
 const BEGIN = `${FLAGS}
+-- begin task
 local begun = tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
 local age = begun and tonumber(ARGV[2]) - begun
 if age and age < tonumber(ARGV[3]) and age >= -tonumber(ARGV[4]) then return 0 end

@@ -3,24 +3,24 @@ import type { Command, Operation } from '../operation.ts'
 import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 
 /**
- * KEYS: login, recent, and the viewed and data keys of each session. ARGV: 'unseen' to also remove sessions
- * without a last-seen time, or ''; settled before; then the ids. Returns the same as EVICT. Keeps keys of other
+ * KEYS: login, recent, and the viewed and data keys of each session. ARGV: a JSON object: `unseen` (whether to also
+ * remove sessions without a last-seen time), `settledBefore`, `ids`. Returns the same as EVICT. Keeps keys of other
  * programs: views are a sorted set, and data is a hash with a version.
  */
-const REMOVE_ORPHANS = `
-local ids, doomed, records, users = {}, {}, {}, {}
+const REMOVE_ORPHANS = `-- remove orphans
+local found = cjson.decode(ARGV[1])
+local doomed, records, users = {}, {}, {}
 local function add(key, command, ...)
   local size = redis.pcall(command, key, ...)
   if type(size) == 'number' and size > 0 then records[#records + 1] = key end
 end
-for at = 3, #ARGV do ids[#ids + 1] = ARGV[at] end
-local owners = redis.call('HMGET', KEYS[1], unpack(ids))
-local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
-for i, id in ipairs(ids) do
+local owners = redis.call('HMGET', KEYS[1], unpack(found.ids))
+local scores = redis.call('ZMSCORE', KEYS[2], unpack(found.ids))
+for i, id in ipairs(found.ids) do
   local score = tonumber(scores[i])
   users[i] = false
-  local nobody = not owners[i] and (not score or score < tonumber(ARGV[2]))
-  if nobody or (ARGV[1] == 'unseen' and not score) then
+  local nobody = not owners[i] and (not score or score < found.settledBefore)
+  if nobody or (found.unseen and not score) then
     doomed[#doomed + 1] = id
     add(KEYS[2 * i + 1], 'ZCARD')
     add(KEYS[2 * i + 2], 'HEXISTS', '')
@@ -45,16 +45,10 @@ export function removeOrphans(
   return {
     commands: groups.map((members): Command => {
       const [first = ''] = members
-      return [
-        'EVAL',
-        REMOVE_ORPHANS,
-        2 + 2 * members.length,
-        ...[keys.login(first), keys.recent(first)],
-        ...members.flatMap((id) => recordsOf(keys, id)),
-        unseen ? 'unseen' : '',
-        settledBefore,
-        ...members,
-      ]
+      const records = members.flatMap((id) => recordsOf(keys, id))
+      const own = [keys.login(first), keys.recent(first), ...records]
+      const found = { unseen, settledBefore, ids: members }
+      return ['EVAL', REMOVE_ORPHANS, own.length, ...own, JSON.stringify(found)]
     }),
     readOnly: false,
     read: (replies) => groups.flatMap((members, index) => readEnded(members, replies[index])),

@@ -94,23 +94,21 @@ end
 return users`
 
 /**
- * KEYS: login, recent, and the viewed and data keys of each session. ARGV: idle before, settled before, number of
- * sessions to keep, then id and last-seen time of each session. Returns the user of each ended session, nil for
- * each that stays.
+ * KEYS: login, recent, and the viewed and data keys of each session. ARGV: a JSON object: `idleBefore`,
+ * `settledBefore`, `keep` (number of sessions), `ids`, and `seen`, the last-seen time of each. Returns the user of each
+ * ended session, nil for each that stays.
  */
-const EVICT = `
-local ids, seen, doomed, records, users = {}, {}, {}, {}, {}
-for at = 4, #ARGV, 2 do
-  ids[#ids + 1], seen[#seen + 1] = ARGV[at], tonumber(ARGV[at + 1])
-end
-local owners = redis.call('HMGET', KEYS[1], unpack(ids))
-local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
-local surplus = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[3])
-for i, id in ipairs(ids) do
+const EVICT = `-- evict
+local chosen = cjson.decode(ARGV[1])
+local doomed, records, users = {}, {}, {}
+local owners = redis.call('HMGET', KEYS[1], unpack(chosen.ids))
+local scores = redis.call('ZMSCORE', KEYS[2], unpack(chosen.ids))
+local surplus = redis.call('ZCARD', KEYS[2]) - chosen.keep
+for i, id in ipairs(chosen.ids) do
   local score = tonumber(scores[i])
   users[i] = false
-  local settled = owners[i] or (score and score < tonumber(ARGV[2]))
-  if settled and score == seen[i] and (score < tonumber(ARGV[1]) or surplus > 0) then
+  local settled = owners[i] or (score and score < chosen.settledBefore)
+  if settled and score == chosen.seen[i] and (score < chosen.idleBefore or surplus > 0) then
     surplus = surplus - 1
     doomed[#doomed + 1] = id
     records[#records + 1], records[#records + 2] = KEYS[2 * i + 1], KEYS[2 * i + 2]
@@ -136,16 +134,17 @@ export function evictSessions(
   { idleBefore, settledBefore }: EvictionTimes,
 ): Operation<EndedSession[]> {
   return {
-    commands: evictions.map(
-      ({ part, keep, sessions }): Command => [
-        'EVAL',
-        EVICT,
-        2 + 2 * sessions.length,
-        ...[part.login, part.recent, ...sessions.flatMap(({ id }) => recordsOf(keys, id))],
-        ...[idleBefore, settledBefore, keep],
-        ...sessions.flatMap(({ id, lastSeen }) => [id, lastSeen]),
-      ],
-    ),
+    commands: evictions.map(({ part, keep, sessions }): Command => {
+      const own = [part.login, part.recent, ...sessions.flatMap(({ id }) => recordsOf(keys, id))]
+      const chosen = {
+        idleBefore: Math.max(0, idleBefore), // JSON has no infinity
+        settledBefore,
+        keep,
+        ids: sessions.map(({ id }) => id),
+        seen: sessions.map(({ lastSeen }) => lastSeen),
+      }
+      return ['EVAL', EVICT, own.length, ...own, JSON.stringify(chosen)]
+    }),
     readOnly: false,
     read: (replies) =>
       evictions.flatMap(({ sessions }, index) =>

@@ -69,7 +69,7 @@ const viewsOf = (keys: Keys, id: string, viewed: OldRecords['viewed']): Command[
       ]
 
 /** KEYS: login, recent, viewed, data. ARGV: id, user. Returns views, data and owner: a guest or this user; else nil. */
-const TAKE = `
+const TAKE = `-- take records
 local owner = redis.call('HGET', KEYS[1], ARGV[1])
 if owner ~= '${GUEST}' and owner ~= ARGV[2] then return false end
 local viewed = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')

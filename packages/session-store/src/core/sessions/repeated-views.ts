@@ -24,7 +24,7 @@ export interface RepeatableView {
  * Counts in the session's own script. KEYS: item counts, the marker of this view, login. ARGV: item, seconds, session
  * id. Returns the user, nil if the session is gone, and the count of the first call, nil if none counted the view.
  */
-const COUNT_IN_SESSION = `
+const COUNT_IN_SESSION = `-- count in session
 local user = redis.call('HGET', KEYS[3], ARGV[3])
 local count = redis.call('GET', KEYS[2])
 if user and not count then
@@ -42,7 +42,7 @@ const UNDONE = 'undone'
  * the marker: from then on, the first call must not undo the count, because the other may be acknowledged. (Processes
  * of an earlier version read the marker as a number, too.)
  */
-const COUNT_ONCE = `
+const COUNT_ONCE = `-- count once
 local count = redis.call('GET', KEYS[2])
 if count then
   if count ~= '${UNDONE}' and count:sub(-1) ~= ' ' then
@@ -55,7 +55,7 @@ redis.call('SET', KEYS[2], count, 'EX', ARGV[2])
 return { count, 1 }`
 
 /** KEYS: item counts, the marker of this view. ARGV: item. Undoes the count. Returns 0 if another call may rely on it. */
-const UNCOUNT = `
+const UNCOUNT = `-- uncount
 local count = redis.call('GET', KEYS[2])
 if not count or count:sub(-1) == ' ' then return 0 end
 redis.call('SET', KEYS[2], '${UNDONE}', 'KEEPTTL')
