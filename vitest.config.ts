@@ -68,7 +68,7 @@ function verified(copy: string) {
   return {
     name: 'verified-ioredis',
     transform(code: string, path: string) {
-      if (!path.endsWith('/connections/ioredis-version.ts')) return undefined
+      if (!path.endsWith('/redis/ioredis-version.ts')) return undefined
       const changed = code.replace('const verified = [', `const verified = ['${version}', `)
       if (changed === code) throw new Error(`${path} has no list of verified versions`)
       return changed

@@ -19,14 +19,26 @@ type Layer = [layer: string, folder: string, ...mayImport: string[]]
 /** Layer, its folder (the first that matches counts), and the layers that it may import. */
 const layers: readonly Layer[] = [
   ...storeEntries.map((file): Layer => ['store entry', file, 'store core', 'store']),
-  ['store core', 'packages/session-store/src/core/'],
-  ['store', 'packages/session-store/src/', 'store core'],
+  ...['adapters', 'cluster', 'testing', 'web'].map(
+    (folder): Layer => ['store', `packages/session-store/src/${folder}/`, 'store core'],
+  ),
+  ['store core', 'packages/session-store/src/'],
   [
     'store tests',
     'packages/session-store/',
     'store entry',
     'store core',
     'store',
+    'stack',
+    'fixtures',
+  ],
+  ['express-session', 'packages/express-session/src/', 'store entry'],
+  [
+    'express-session tests',
+    'packages/express-session/',
+    'express-session',
+    'store entry',
+    'store core', // its build needs the oldest version of Node
     'stack',
     'fixtures',
   ],
@@ -116,6 +128,9 @@ function resolve(file: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(file), specifier)]
   const [, name, path] = /^@onetrip\/([^/]+)\/?(.*)$/.exec(specifier) ?? []
   if (name === 'session-store') return [storeEntry(path ? `./${path}` : '.')]
+  if (name === 'express-session') {
+    return [`packages/express-session/src/${path === 'fastify' ? 'fastify' : 'express'}.ts`]
+  }
   if (name === 'api') return ['apps/api/src/index.ts']
   if (name === 'stack') return [`apps/stack/src/${path}`]
   return name === undefined ? [] : [specifier]

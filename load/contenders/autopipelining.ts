@@ -1,7 +1,7 @@
 import type { Command, Outcome } from '@onetrip/session-store'
 import { type RedisOptions, redisAddress } from '@onetrip/stack/address.ts'
 import { Redis } from 'ioredis'
-import { publishRoundTrip } from '../../packages/session-store/src/core/diagnostics.ts'
+import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { serve } from './support/serve.ts'
 
 // ioredis with `enableAutoPipelining`, which combines the calls of an event-loop turn into one pipeline.

@@ -1,7 +1,7 @@
 import type { Reply } from '@onetrip/session-store'
 import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
-import { publishRoundTrip } from '../../packages/session-store/src/core/diagnostics.ts'
+import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
 

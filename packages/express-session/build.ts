@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { OLDEST_NODE } from '../session-store/src/core/node-version.ts'
+import { OLDEST_NODE } from '../session-store/src/node-version.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const tsc = (...args: string[]) =>

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { OLDEST_NODE } from './src/core/node-version.ts'
+import { OLDEST_NODE } from './src/node-version.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -31,7 +31,7 @@ writeFileSync(
       type,
       engines: { node: `>=${OLDEST_NODE}` },
       exports: Object.fromEntries(Object.entries(source.exports).map(built)),
-      sideEffects: ['./core/node-version.js'],
+      sideEffects: ['./node-version.js'],
       dependencies,
       peerDependencies,
       peerDependenciesMeta,

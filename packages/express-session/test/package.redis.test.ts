@@ -49,7 +49,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   const config = join(root, 'packages/session-store/tsconfig.dist.json')
   const store = join(packages, 'session-store')
   run(process.execPath, [join(root, 'node_modules/.bin/tsc'), '-p', config, '--outDir', store])
-  const exports = { '.': './core/index.js', './*': './web/*.js' }
+  const exports = { '.': './index.js', './*': './web/*.js' }
   writeFileSync(join(store, 'package.json'), JSON.stringify({ type: 'module', exports }))
 
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))

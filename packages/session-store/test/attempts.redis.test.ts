@@ -1,6 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { articleKeys, type StrategyName, strategyNames } from '../src/core/index.ts'
+import { articleKeys, type StrategyName, strategyNames } from '../src/index.ts'
 import { readyStore, tokens } from './fixture.ts'
 
 const server = redisOfThisFile()

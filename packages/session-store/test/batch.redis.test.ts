@@ -9,8 +9,8 @@ import {
   type SessionStoreOptions,
   type StrategyName,
   strategyNames,
-} from '../src/core/index.ts'
-import { senderOf } from '../src/core/sending/strategies.ts'
+} from '../src/index.ts'
+import { senderOf } from '../src/redis/strategies.ts'
 import { clientForThisTest, codeOf, idOf, messagesOf, readyStore, tokens } from './fixture.ts'
 import { issueToken } from './update-token.ts'
 

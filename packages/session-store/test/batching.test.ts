@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { batching, type Command, type Outcome, StoreError } from '../src/core/index.ts'
+import { batching, type Command, type Outcome, StoreError } from '../src/index.ts'
 
 /** A sender that replies with `outcomesOf`, and the commands of each of its round trips. */
 function recording(outcomesOf: (commands: readonly Command[]) => Outcome[]) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BoundedCache } from '../src/core/tokens/bounded-cache.ts'
+import { BoundedCache } from '../src/tokens/bounded-cache.ts'
 
 const SIZE = 10
 

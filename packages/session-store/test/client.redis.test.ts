@@ -3,13 +3,13 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { clusterSender, safeClusterOptions } from '../src/cluster/index.ts'
-import { isIoredis5 } from '../src/core/connections/ioredis-version.ts'
 import {
   createSessionStore,
   articleKeys as keys,
   type StoreWarning,
   safeRedisOptions,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
+import { isIoredis5 } from '../src/redis/ioredis-version.ts'
 import {
   clientForThisTest,
   idOf,
@@ -174,14 +174,14 @@ test('a client of another copy of ioredis is used through its public interface',
 })
 
 /** Imports the package as if this version of ioredis were installed. */
-async function importWith(version: string): Promise<typeof import('../src/core/index.ts')> {
+async function importWith(version: string): Promise<typeof import('../src/index.ts')> {
   vi.resetModules()
   vi.doMock('ioredis/package.json', () => ({ default: { version } }))
   onTestFinished(() => {
     vi.doUnmock('ioredis/package.json')
     vi.resetModules()
   })
-  return await import('../src/core/index.ts')
+  return await import('../src/index.ts')
 }
 
 test('a store that cannot be created leaves no listener on the client', () => {

@@ -5,7 +5,7 @@ import {
   retentionChannel,
   type SessionStoreOptions,
   strategyNames,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
 import { codeOf, gone, idOf, newStore, readyStore } from './fixture.ts'
 
 const server = redisOfThisFile()

@@ -1,6 +1,6 @@
 import calculateSlot from 'cluster-key-slot'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import type { SessionStore } from '../src/core/index.ts'
+import type { SessionStore } from '../src/index.ts'
 import { idOf } from './fixture.ts'
 
 const keys = partitionedKeys()

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { articleKeys, type SessionStoreOptions } from '../src/core/index.ts'
+import { articleKeys, type SessionStoreOptions } from '../src/index.ts'
 import { idOf } from './fixture.ts'
 import { Clock, retentionServer } from './retention-fixture.ts'
 

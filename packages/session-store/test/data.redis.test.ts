@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { articleKeys, type SessionStoreOptions } from '../src/core/index.ts'
+import { articleKeys, type SessionStoreOptions } from '../src/index.ts'
 import { gone, idOf } from './fixture.ts'
 import { Clock, layouts, retentionServer } from './retention-fixture.ts'
 

@@ -1,7 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { isIoredis5 } from '../src/core/connections/ioredis-version.ts'
-import { type SessionStore, type StrategyName, strategyNames } from '../src/core/index.ts'
+import { type SessionStore, type StrategyName, strategyNames } from '../src/index.ts'
+import { isIoredis5 } from '../src/redis/ioredis-version.ts'
 import { clientForThisTest, newStore } from './fixture.ts'
 
 const server = redisOfThisFile()

@@ -3,7 +3,7 @@ import type { ClusterNode } from '@onetrip/stack/cluster.ts'
 import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import type { SessionStore, StoreError } from '../src/core/index.ts'
+import type { SessionStore, StoreError } from '../src/index.ts'
 import { itemOn, loginOn } from './cluster-places.ts'
 import { idOf, readyStore } from './fixture.ts'
 

@@ -1,5 +1,5 @@
 /** A janitor process that is killed while it works: `node dying-janitor.ts <socket> <lockSeconds>`. */
-import { createSessionStore } from '../src/core/index.ts'
+import { createSessionStore } from '../src/index.ts'
 
 const [socket, lockSeconds] = process.argv.slice(2)
 const secrets = ['a-secret-for-tests-a-secret-for-tests']

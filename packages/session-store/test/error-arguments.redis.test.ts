@@ -3,12 +3,7 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import { createClient } from 'redis'
 import { expect, test } from 'vitest'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
-import {
-  articleKeys,
-  type SessionStoreOptions,
-  StoreError,
-  strategyNames,
-} from '../src/core/index.ts'
+import { articleKeys, type SessionStoreOptions, StoreError, strategyNames } from '../src/index.ts'
 import { adminForThisTest, clientForThisTest, idOf, newStore, readyStore } from './fixture.ts'
 
 const server = redisOfThisFile()

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import { StoreError } from '../src/core/index.ts'
+import { StoreError } from '../src/index.ts'
 
 class ReplyError extends Error {
   override get name() {

@@ -1,6 +1,6 @@
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { disconnectionChannel, type SessionStoreOptions, strategyNames } from '../src/core/index.ts'
+import { disconnectionChannel, type SessionStoreOptions, strategyNames } from '../src/index.ts'
 import {
   adminForThisTest,
   clientForThisTest,

@@ -8,7 +8,7 @@ import {
   type StoreWarning,
   safeRedisOptions,
   warningChannel,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
 
 export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
 export const tokens = { secrets: [SECRET] }

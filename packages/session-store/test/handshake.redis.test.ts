@@ -6,11 +6,7 @@ import { type Sidecar, sidecarForThisTest } from '@onetrip/stack/testing/sidecar
 import { Cluster } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, partitionedKeys, sentinelSender } from '../src/cluster/index.ts'
-import {
-  longLivedConnection,
-  type SessionStore,
-  type SessionStoreOptions,
-} from '../src/core/index.ts'
+import { longLivedConnection, type SessionStore, type SessionStoreOptions } from '../src/index.ts'
 import { clientForThisTest, newStore, outcomeOf } from './fixture.ts'
 
 const server = redisOfThisFile()

@@ -3,11 +3,7 @@ import { createClient } from 'redis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import { clusterSender, sentinelSender } from '../src/cluster/index.ts'
-import {
-  createSessionStore,
-  type SessionStore,
-  type SessionStoreOptions,
-} from '../src/core/index.ts'
+import { createSessionStore, type SessionStore, type SessionStoreOptions } from '../src/index.ts'
 import { sessionCookie } from '../src/web/cookie.ts'
 import { clientForThisTest, newStore, tokens } from './fixture.ts'
 

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { writeData } from '../src/core/data/data.ts'
-import type { Keys } from '../src/core/index.ts'
-import type { Operation, Reply } from '../src/core/operation.ts'
-import { removeOrphans } from '../src/core/retention/orphans.ts'
+import type { Operation, Reply } from '../src/command.ts'
+import type { Keys } from '../src/index.ts'
+import { writeData } from '../src/operations/data.ts'
+import { forgetSessions } from '../src/operations/lists.ts'
+import { endSessions, login, touchSession } from '../src/operations/sessions.ts'
+import { recordViewOnce, undoViewOnce } from '../src/operations/view-once.ts'
+import { recordView, undoView } from '../src/operations/views.ts'
+import { removeOrphans } from '../src/retention/orphans.ts'
 import {
   chooseEvictions,
   evictSessions,
   forgetEnded,
   oldestSessions,
-} from '../src/core/retention/retention.ts'
-import { forgetSessions } from '../src/core/sessions/list-operations.ts'
-import { recordViewOnce, undoViewOnce } from '../src/core/sessions/repeated-views.ts'
-import { endSessions, login, touchSession } from '../src/core/sessions/session-operations.ts'
-import { recordView, undoView } from '../src/core/sessions/view-operations.ts'
+} from '../src/retention/retention.ts'
 import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { Command, Operation, Reply } from '../src/core/operation.ts'
-import { pipeline } from '../src/core/sending/wires.ts'
+import type { Command, Operation, Reply } from '../src/command.ts'
+import { pipeline } from '../src/redis/wires.ts'
 
 /** All orders in which the steps of two callers can happen; each caller's own order is kept. */
 export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {

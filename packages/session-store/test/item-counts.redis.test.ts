@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import { halveCounts } from '../src/core/retention/item-counts.ts'
-import { recordView, undoView } from '../src/core/sessions/view-operations.ts'
+import { recordView, undoView } from '../src/operations/views.ts'
+import { halveCounts } from '../src/retention/item-counts.ts'
 import { readyStore } from './fixture.ts'
 import { layouts, logIn, retentionServer } from './retention-fixture.ts'
 

@@ -1,6 +1,6 @@
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
-import { type JanitorOptions, articleKeys as keys } from '../src/core/index.ts'
+import { type JanitorOptions, articleKeys as keys } from '../src/index.ts'
 import { adminForThisTest, readyStore, tokens, warningsOfThisTest } from './fixture.ts'
 import { evictOnly, logIn, retentionServer } from './retention-fixture.ts'
 

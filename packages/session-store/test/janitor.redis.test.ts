@@ -13,7 +13,7 @@ import {
   retentionChannel,
   type SessionStore,
   type StrategyName,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
 import {
   adminForThisTest,
   gone,

@@ -26,7 +26,7 @@ test('only the key modules contain names of keys', () => {
     ),
   )
   expect(withKeyNames).toEqual([
+    'packages/session-store/src/keys.ts',
     'packages/session-store/src/cluster/partitioned-keys.ts',
-    'packages/session-store/src/core/keys.ts',
   ])
 })

@@ -3,7 +3,7 @@ import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ClusterSenderOptions, clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import { disconnectionChannel, roundTripChannel, strategyNames } from '../src/core/index.ts'
+import { disconnectionChannel, roundTripChannel, strategyNames } from '../src/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 import { idOf, messagesOf, newStore, outcomeOf } from './fixture.ts'
 

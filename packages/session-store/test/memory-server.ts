@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { beforeEach } from 'vitest'
-import type { Command } from '../src/core/index.ts'
+import type { Command } from '../src/index.ts'
 import { memorySender } from '../src/testing/test-store.ts'
 import { senders } from './fixture.ts'
 

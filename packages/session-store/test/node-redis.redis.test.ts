@@ -4,7 +4,7 @@ import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
-import { batching, type Sender } from '../src/core/index.ts'
+import { batching, type Sender } from '../src/index.ts'
 import { newStore } from './fixture.ts'
 
 const server = redisOfThisFile()

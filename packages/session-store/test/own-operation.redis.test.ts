@@ -1,11 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import {
-  type Command,
-  type Operation,
-  type StrategyName,
-  strategyNames,
-} from '../src/core/index.ts'
+import { type Command, type Operation, type StrategyName, strategyNames } from '../src/index.ts'
 import { idOf, readyStore } from './fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 

@@ -1,6 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { batching, type Outcome, type Sender, StoreError } from '../src/core/index.ts'
+import { batching, type Outcome, type Sender, StoreError } from '../src/index.ts'
 import { clientForThisTest, newStore } from './fixture.ts'
 
 const server = redisOfThisFile()

@@ -103,9 +103,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   const packed = run('npm', ['pack', './dist', '--json', '--pack-destination', project], source)
   const [{ filename, files }] = JSON.parse(packed)
   const names = (files as { path: string }[]).map(({ path }) => path)
-  expect(names).toEqual(
-    expect.arrayContaining(['core/index.js', 'core/index.d.ts', 'README.md', 'LICENSE']),
-  )
+  expect(names).toEqual(expect.arrayContaining(['index.js', 'index.d.ts', 'README.md', 'LICENSE']))
   const sources = names.filter(
     (name) => /test\/|\.test\.|\.ts$/.test(name) && !name.endsWith('.d.ts'),
   )
@@ -116,7 +114,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   run('tar', ['-xzf', join(project, filename), '--strip-components=1', '-C', installed], project)
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   // Bundlers keep the check of the version of Node.
-  expect(manifest.sideEffects).toEqual(['./core/node-version.js'])
+  expect(manifest.sideEffects).toEqual(['./node-version.js'])
   const frameworks = { express: '4.17.1', fastify: '4.0.0' }
   const oldest = Object.entries<string>(manifest.dependencies).map(([name, range]) => [
     name,

@@ -6,7 +6,7 @@ import {
   connectionChannel,
   prefixedKeys,
   type SessionStoreOptions,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
 import {
   adminForThisTest,
   clientForThisTest,

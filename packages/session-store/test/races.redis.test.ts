@@ -1,16 +1,11 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { withData, writeData } from '../src/core/data/data.ts'
-import { articleKeys as keys } from '../src/core/keys.ts'
-import { pipeline } from '../src/core/sending/wires.ts'
-import { forgetSessions } from '../src/core/sessions/list-operations.ts'
-import {
-  checkToken,
-  endSessions,
-  login,
-  touchSession,
-} from '../src/core/sessions/session-operations.ts'
-import { recordView, undoView, updateToken } from '../src/core/sessions/view-operations.ts'
+import { articleKeys as keys } from '../src/keys.ts'
+import { withData, writeData } from '../src/operations/data.ts'
+import { forgetSessions } from '../src/operations/lists.ts'
+import { checkToken, endSessions, login, touchSession } from '../src/operations/sessions.ts'
+import { recordView, undoView, updateToken } from '../src/operations/views.ts'
+import { pipeline } from '../src/redis/wires.ts'
 import { inOrder, interleavings } from './interleavings.ts'
 
 const id = 'a-session'

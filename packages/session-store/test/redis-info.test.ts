@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandStats, parseInfo } from '../src/core/index.ts'
+import { commandStats, parseInfo } from '../src/index.ts'
 
 test('parses the fields of INFO, without its headings', () => {
   const reply = '# Server\r\nredis_version:8.0.6\r\nconfig_file:/etc:1\r\n\r\n# Empty\r\nname:\r\n'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseRedisUrl } from '../src/core/index.ts'
+import { parseRedisUrl } from '../src/index.ts'
 
 test.each([
   ['redis://h', 'tcp', { host: 'h', port: 6379 }],

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { articleKeys as keys } from '../src/core/index.ts'
-import { removeOrphans } from '../src/core/retention/orphans.ts'
-import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
+import { articleKeys as keys } from '../src/index.ts'
 import {
   checkToken,
   endSessions,
   login,
   type Session,
   statesOf,
-} from '../src/core/sessions/session-operations.ts'
-import { updateToken } from '../src/core/sessions/view-operations.ts'
+} from '../src/operations/sessions.ts'
+import { updateToken } from '../src/operations/views.ts'
+import { removeOrphans } from '../src/retention/orphans.ts'
+import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
 import { type Caller, interleavings, Running } from './interleavings.ts'
 import { retentionServer } from './retention-fixture.ts'
 

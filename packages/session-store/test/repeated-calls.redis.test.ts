@@ -1,6 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import type { Outcome, SessionStore } from '../src/core/index.ts'
+import type { Outcome, SessionStore } from '../src/index.ts'
 import { idOf, newStore } from './fixture.ts'
 
 const server = redisOfThisFile()

@@ -1,6 +1,6 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { type SessionStoreOptions, strategyNames } from '../src/core/index.ts'
+import { type SessionStoreOptions, strategyNames } from '../src/index.ts'
 import { gone, idOf, inMemory, readyStore } from './fixture.ts'
 import { layouts } from './retention-fixture.ts'
 

@@ -1,16 +1,16 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import { contextOf } from '../src/core/context.ts'
+import type { Operation, Reply } from '../src/command.ts'
+import { contextOf } from '../src/context.ts'
 import {
   articleKeys,
   type JanitorOptions,
   type Keys,
   type SessionStore,
   type SessionStoreOptions,
-} from '../src/core/index.ts'
-import type { Operation, Reply } from '../src/core/operation.ts'
-import { pipeline } from '../src/core/sending/wires.ts'
+} from '../src/index.ts'
+import { pipeline } from '../src/redis/wires.ts'
 import { newStore, tokens } from './fixture.ts'
 
 export const layouts = Object.entries({

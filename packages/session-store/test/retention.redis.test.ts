@@ -1,8 +1,8 @@
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { articleKeys as keys } from '../src/core/index.ts'
-import { chooseEvictions, evictSessions, oldestSessions } from '../src/core/retention/retention.ts'
+import { articleKeys as keys } from '../src/index.ts'
+import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
 import { adminForThisTest, gone, idOf, inMemory, tokens } from './fixture.ts'
 import {
   Clock,

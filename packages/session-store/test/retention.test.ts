@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { chooseDrops } from '../src/core/retention/item-counts.ts'
-import { chooseEvictions } from '../src/core/retention/retention.ts'
+import { chooseDrops } from '../src/retention/item-counts.ts'
+import { chooseEvictions } from '../src/retention/retention.ts'
 
 /** Parts of a store, and how many of the first entries of each were read. */
 const parts = fc.array(

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { MASTER_NAME, type TestSentinels, testSentinels } from '@onetrip/stack/testing/sentinel.ts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { sentinelConnection, sentinelSender } from '../src/cluster/index.ts'
-import { type SessionStore, type StrategyName, strategyNames } from '../src/core/index.ts'
+import { type SessionStore, type StrategyName, strategyNames } from '../src/index.ts'
 import { newStore, outcomeOf } from './fixture.ts'
 
 /** Sentinels that a busy machine holds up for two seconds wait for thirty (their TILT mode). */

@@ -2,7 +2,7 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import { createClient } from 'redis'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { nodeRedisSender } from '../src/adapters/node-redis.ts'
-import type { SessionStore, SessionStoreOptions } from '../src/core/index.ts'
+import type { SessionStore, SessionStoreOptions } from '../src/index.ts'
 import {
   clientForThisTest,
   idOf,

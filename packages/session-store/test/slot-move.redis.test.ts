@@ -2,7 +2,7 @@ import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys, type Reply, type SessionStore } from '../src/core/index.ts'
+import { articleKeys, type Reply, type SessionStore } from '../src/index.ts'
 import { clusterStoreForThisTest, keys, strategies } from './cluster-store.ts'
 import { codeOf, idOf, newStore } from './fixture.ts'
 

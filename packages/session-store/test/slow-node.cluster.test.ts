@@ -1,7 +1,7 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import type { SessionStoreOptions, StrategyName } from '../src/core/index.ts'
+import type { SessionStoreOptions, StrategyName } from '../src/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 import { newStore, warningsOfThisTest } from './fixture.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import { prefixedKeys, type SessionStoreOptions } from '../src/core/index.ts'
+import { prefixedKeys, type SessionStoreOptions } from '../src/index.ts'
 import {
   adminForThisTest,
   clientForThisTest,

@@ -11,7 +11,7 @@ import {
   type SessionStore,
   type StrategyName,
   strategyNames,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
 import { codeOf, gone, idOf, inMemory, readyStore, tokens } from './fixture.ts'
 import { Model } from './model.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
-import { articleKeys as keys, prefixedKeys } from '../src/core/index.ts'
+import { articleKeys as keys, prefixedKeys } from '../src/index.ts'
 import { envOf, pathOf } from './example.ts'
 import { adminForThisTest, idOf, warningsOfThisTest } from './fixture.ts'
 import {

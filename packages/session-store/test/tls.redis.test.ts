@@ -7,7 +7,7 @@ import { makeCertificates, SERVER_NAME } from '@onetrip/stack/testing/certificat
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { SessionStoreOptions } from '../src/core/index.ts'
+import type { SessionStoreOptions } from '../src/index.ts'
 import { newStore } from './fixture.ts'
 
 const server = redisOfThisFile()

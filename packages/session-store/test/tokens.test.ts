@@ -1,12 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import {
-  createTokens,
-  isRemembered,
-  issuedAt,
-  type TokensOptions,
-} from '../src/core/tokens/tokens.ts'
+import { createTokens, isRemembered, issuedAt, type TokensOptions } from '../src/tokens/tokens.ts'
 
 vi.mock('node:crypto', { spy: true }) // keeps the behaviour and counts the calls
 

@@ -6,7 +6,7 @@ import {
   batchChannel,
   type OperationTrace,
   operationChannel,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
 import { messagesOf, readyStore } from './fixture.ts'
 
 const server = redisOfThisFile()

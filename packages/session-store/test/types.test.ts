@@ -10,7 +10,7 @@ import {
   type SessionData,
   type SessionStore,
   type SessionStoreOptions,
-} from '../src/core/index.ts'
+} from '../src/index.ts'
 import type { FastifySessionsOptions, RequestSession } from '../src/web/fastify.ts'
 
 // `npm run typecheck` checks these; at run time they only import the package.

@@ -1,6 +1,6 @@
-import { contextOf } from '../src/core/context.ts'
-import type { SessionStore } from '../src/core/index.ts'
-import { updateToken } from '../src/core/sessions/view-operations.ts'
+import { contextOf } from '../src/context.ts'
+import type { SessionStore } from '../src/index.ts'
+import { updateToken } from '../src/operations/views.ts'
 
 /** A token without a session. */
 export const issueToken = (store: SessionStore): string => contextOf(store).tokens.issue()

@@ -1,8 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys, type SessionStore, StoreError } from '../src/core/index.ts'
-import { pipeline } from '../src/core/sending/wires.ts'
+import { articleKeys, type SessionStore, StoreError } from '../src/index.ts'
+import { pipeline } from '../src/redis/wires.ts'
 import { codeOf, gone, idOf, newStore, readyStore, tokens } from './fixture.ts'
 
 const START = 1_700_000_000_000

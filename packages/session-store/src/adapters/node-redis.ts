@@ -1,12 +1,12 @@
-import '../core/node-version.ts'
+import '../node-version.ts'
 import { errorMonitor } from 'node:events'
-import { publishRoundTrip } from '../core/diagnostics.ts'
-import { MAX_TIMEOUT_MS } from '../core/input.ts'
-import type { Command, Reply } from '../core/operation.ts'
-import { checkOptionNames } from '../core/option-names.ts'
-import { notSent, type Outcome } from '../core/outcomes.ts'
-import { checkRange } from '../core/range.ts'
-import type { Sender } from '../core/sending/sender.ts'
+import type { Command, Reply } from '../command.ts'
+import { publishRoundTrip } from '../diagnostics.ts'
+import { MAX_TIMEOUT_MS } from '../input.ts'
+import { checkOptionNames } from '../option-names.ts'
+import { checkRange } from '../range.ts'
+import { notSent, type Outcome } from '../redis/outcomes.ts'
+import type { Sender } from '../redis/sender.ts'
 
 /** The part of node-redis's client (`createClient` of the package `redis`) that the sender uses. */
 export interface NodeRedisClient {

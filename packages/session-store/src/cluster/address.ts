@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
-import { checkTls, hostOf } from '../core/connections/redis-url.ts'
-import type { NamesOf } from '../core/option-names.ts'
+import type { NamesOf } from '../option-names.ts'
+import { checkTls, hostOf } from '../redis/redis-url.ts'
 
 /** Credentials and TLS for the servers of a cluster, or for those that sentinels monitor. */
 interface Login {

@@ -1,7 +1,7 @@
 import type { Cluster } from 'ioredis'
-import { publishRoundTrip } from '../core/diagnostics.ts'
-import { collecting, sendTogether, type Waiting } from '../core/sending/batching.ts'
-import type { Sender } from '../core/sending/sender.ts'
+import { publishRoundTrip } from '../diagnostics.ts'
+import { collecting, sendTogether, type Waiting } from '../redis/batching.ts'
+import type { Sender } from '../redis/sender.ts'
 import { connectedTo, partsOf, type SendToNode } from './nodes.ts'
 
 interface Sending {

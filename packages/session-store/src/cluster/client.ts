@@ -1,11 +1,7 @@
 import { Cluster, type ClusterNode, type ClusterOptions } from 'ioredis'
-import { retryDelayMs, shortConnection } from '../core/connections/client.ts'
-import {
-  checkClientOptions,
-  type Unsupported,
-  unsupportedOptions,
-} from '../core/connections/client-check.ts'
-import { limitHandshake } from '../core/connections/handshake.ts'
+import { retryDelayMs, shortConnection } from '../redis/client.ts'
+import { checkClientOptions, type Unsupported, unsupportedOptions } from '../redis/client-check.ts'
+import { limitHandshake } from '../redis/handshake.ts'
 import { type ClusterAddress, clusterOptions } from './address.ts'
 
 const neverResend = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 } as const

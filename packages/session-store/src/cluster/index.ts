@@ -1,4 +1,4 @@
-import '../core/node-version.ts'
+import '../node-version.ts'
 
 export { type ClusterAddress, checkAddress, type SentinelAddress } from './address.ts'
 export { createCluster, safeClusterOptions } from './client.ts'

@@ -1,4 +1,4 @@
-import { type Keys, sameInAllLayouts, withoutTag } from '../core/keys.ts'
+import { type Keys, sameInAllLayouts, withoutTag } from '../keys.ts'
 
 const MAX_PARTITIONS = 16_384 // the slots of a cluster
 

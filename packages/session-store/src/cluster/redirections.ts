@@ -1,6 +1,12 @@
 import type { Cluster, Command as IoredisCommand } from 'ioredis'
-import type { Command, Reply } from '../core/operation.ts'
-import { errorKind, isRead, isRefusal, isRefusedByCluster, type Outcome } from '../core/outcomes.ts'
+import type { Command, Reply } from '../command.ts'
+import {
+  errorKind,
+  isRead,
+  isRefusal,
+  isRefusedByCluster,
+  type Outcome,
+} from '../redis/outcomes.ts'
 import { slotOf } from './slots.ts'
 
 const REDIRECTIONS = new Set(['MOVED', 'ASK'])

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
 import {
   longLived,
   type RedisOptions,
@@ -6,15 +7,14 @@ import {
   type Server,
   sharedConnection,
   shortConnection,
-} from '../core/connections/client.ts'
-import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
-import type { Sender } from '../core/sending/sender.ts'
+} from '../redis/client.ts'
+import type { Sender } from '../redis/sender.ts'
 import {
   checkDeadline,
   DEFAULT_DEADLINE_MS,
   type StrategyName,
   senderOf,
-} from '../core/sending/strategies.ts'
+} from '../redis/strategies.ts'
 import { loginNames, type SentinelAddress, sentinelOptions } from './address.ts'
 
 export interface SentinelSenderOptions extends SentinelAddress {

@@ -1,6 +1,6 @@
 import calculateSlot from 'cluster-key-slot'
-import type { Keys } from '../core/keys.ts'
-import { type Command, firstKeyOf } from '../core/operation.ts'
+import { type Command, firstKeyOf } from '../command.ts'
+import type { Keys } from '../keys.ts'
 
 export const SLOTS = 16_384
 

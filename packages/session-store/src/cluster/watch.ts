@@ -1,9 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import {
-  type ClientWatch,
-  sharedWatches,
-  watchConnection,
-} from '../core/connections/client-watch.ts'
+import { type ClientWatch, sharedWatches, watchConnection } from '../redis/client-watch.ts'
 
 /**
  * Does what `watchClient` does, for the connections to all nodes. If several stores share the client, the options of

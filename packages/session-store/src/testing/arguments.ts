@@ -1,5 +1,5 @@
-import { StoreError } from '../core/errors.ts'
-import type { Reply } from '../core/operation.ts'
+import type { Reply } from '../command.ts'
+import { StoreError } from '../errors.ts'
 
 /** An error that Redis would reply. */
 export class ReplyError extends Error {

@@ -1,4 +1,4 @@
-import '../core/node-version.ts'
+import '../node-version.ts'
 
 export {
   createTestStore,

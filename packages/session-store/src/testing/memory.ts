@@ -1,5 +1,5 @@
-import { StoreError } from '../core/errors.ts'
-import type { Command, Reply } from '../core/operation.ts'
+import type { Command, Reply } from '../command.ts'
+import { StoreError } from '../errors.ts'
 import {
   numberOf,
   onlyRedis,

@@ -1,7 +1,7 @@
 import { stringifySetCookie } from 'cookie'
-import { checkOptions } from '../core/input.ts'
-import { checkOptionNames, type NamesOf } from '../core/option-names.ts'
-import { isRemembered } from '../core/tokens/tokens.ts'
+import { checkOptions } from '../input.ts'
+import { checkOptionNames, type NamesOf } from '../option-names.ts'
+import { isRemembered } from '../tokens/tokens.ts'
 
 /** Options of the cookie that holds the token. It is always `HttpOnly`. */
 export interface CookieOptions {

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { StoreError, storeErrors } from '../core/errors.ts'
+import { StoreError, storeErrors } from '../errors.ts'
 
 /** What a response tells the client about an error: a `StoreError`, or your own. */
 export interface CodedError {

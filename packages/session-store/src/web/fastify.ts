@@ -1,4 +1,4 @@
-import type { SessionStore } from '../core/store.ts'
+import type { SessionStore } from '../store.ts'
 import type { RequestSession } from './sessions.ts'
 
 export * from './fastify-named.ts'

@@ -1,3 +1,5 @@
+import { StoreError } from '../errors.ts'
+import { checkObject } from '../input.ts'
 import type {
   DataOption,
   DataPatch,
@@ -5,13 +7,11 @@ import type {
   MaybeData,
   PatchOptions,
   SessionData,
-} from '../core/data/data.ts'
-import { StoreError } from '../core/errors.ts'
-import { checkObject } from '../core/input.ts'
-import type { NewSession } from '../core/sessions/logins.ts'
-import type { Session } from '../core/sessions/session-operations.ts'
-import type { RecordedView, ViewedItem } from '../core/sessions/view-operations.ts'
-import type { LoginOptions, ViewOptions } from '../core/store-options.ts'
+} from '../operations/data.ts'
+import type { Session } from '../operations/sessions.ts'
+import type { RecordedView, ViewedItem } from '../operations/views.ts'
+import type { LoginOptions, ViewOptions } from '../options.ts'
+import type { NewSession } from '../sessions/logins.ts'
 import { isCrossSite, type WebRequest } from './cross-site.ts'
 import type { Web } from './options.ts'
 

@@ -1,6 +1,6 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
-import { roundTripChannel } from '../../src/core/index.ts'
+import { roundTripChannel } from '../../src/index.ts'
 import { gone, messagesOf, tokens } from '../fixture.ts'
 import { appForThisTest, frameworks } from './framework-apps.ts'
 

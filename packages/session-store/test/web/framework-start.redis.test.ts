@@ -1,7 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { SessionStore } from '../../src/core/index.ts'
+import type { SessionStore } from '../../src/index.ts'
 import { expressSessions } from '../../src/web/express.ts'
 import { fastifySessions, type RequestSession } from '../../src/web/fastify.ts'
 import { readyStore, tokens } from '../fixture.ts'

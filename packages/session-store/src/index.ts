@@ -1,0 +1,44 @@
+import './node-version.ts'
+
+export type { Command, Operation, Reply } from './command.ts'
+export {
+  type BatchTrace,
+  batchChannel,
+  connectionChannel,
+  disconnectionChannel,
+  errorChannel,
+  type OperationTrace,
+  operationChannel,
+  type RetentionEvent,
+  type RoundTrip,
+  retentionChannel,
+  roundTripChannel,
+  type StoreFailure,
+  type StoreWarning,
+  warningChannel,
+} from './diagnostics.ts'
+export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
+export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
+export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
+export type { StoreInfo } from './lifecycle.ts'
+export type { Attempts } from './operations/attempts.ts'
+export type { DataPatch, SessionData, SessionDataFields } from './operations/data.ts'
+export type { Session } from './operations/sessions.ts'
+export type { PopularItem, RecordedView, ViewedItem } from './operations/views.ts'
+export { updateToken } from './operations/views.ts'
+export type { LoginOptions, SessionStoreOptions, ViewOptions } from './options.ts'
+export { batching } from './redis/batching.ts'
+export { longLivedConnection, type ServerLocation, safeRedisOptions } from './redis/client.ts'
+export type { NodeState } from './redis/nodes.ts'
+export type { Outcome } from './redis/outcomes.ts'
+export { type CommandStats, commandStats, parseInfo } from './redis/redis-info.ts'
+export { parseRedisUrl } from './redis/redis-url.ts'
+export type { Sender, Topology } from './redis/sender.ts'
+export { type StrategyName, strategyNames } from './redis/strategies.ts'
+export type { Janitor } from './retention/janitor.ts'
+export type { JanitorOptions } from './retention/janitor-options.ts'
+export type { NewSession, RecentSession } from './sessions/logins.ts'
+export type { UserSession } from './sessions/own-sessions.ts'
+export type { SessionEndListener } from './sessions/session-ends.ts'
+export type { SessionStore } from './store.ts'
+export { createSessionStore } from './store.ts'

@@ -1,0 +1,200 @@
+import {
+  type Command,
+  memberScores,
+  type NamedOperation,
+  namedOperation,
+  type Operation,
+  type Reply,
+  scoreOf,
+  timeOf,
+} from '../command.ts'
+import { type Keys, recordsOf } from '../keys.ts'
+import { LABEL } from './encode-fields.ts'
+
+/** The value of a guest session in the hash `login`. */
+export const GUEST = ''
+
+/** The user for a value of the hash `login`: null for a guest session, undefined without a session. */
+export const userOf = (reply: Reply | undefined): string | null | undefined => {
+  if (typeof reply !== 'string') return undefined
+  return reply === GUEST ? null : reply
+}
+
+/** The maximum time from the first to the last write of a login. */
+export const MAX_LOGIN_SECONDS = 60
+
+export interface NewLogin {
+  id: string
+  user: string
+  /** Undefined or empty: none. */
+  label?: string | undefined
+}
+
+/**
+ * Logs a user in. The entry in the user's list is written before the session, so that every
+ * session can be found and revoked. A partial failure leaves an entry without a session, which reading the list
+ * removes, and records without a session, which stay until a sweep with `sweepKeys`. Returns the number of entries in
+ * the list.
+ *
+ * Keys: sessions of the user, recent, those of `records`, data, login, sessions of the user.
+ *
+ * @param records Commands that write the session's views and data.
+ */
+export function login(
+  keys: Keys,
+  { id, user, label }: NewLogin,
+  now: number,
+  records: readonly Command[] = [],
+): Operation<number> {
+  const list = keys.sessions(user)
+  return {
+    commands: [
+      ['ZADD', list, scoreOf(now), id],
+      ['ZADD', keys.recent(id), scoreOf(now), id],
+      ...records,
+      ...(label ? [['HSET', keys.data(id), LABEL, label] as const] : []),
+      ['HSET', keys.login(id), id, user],
+      ['ZCARD', list],
+    ],
+    readOnly: false,
+    read: (replies) => Number(replies.at(-1)),
+  }
+}
+
+export interface Session {
+  /** Null for a guest session. */
+  user: string | null
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
+}
+
+export const isIdle = (
+  { now, idleSeconds }: { now(): number; idleSeconds: number },
+  { lastSeenAt }: { lastSeenAt: number },
+): boolean => lastSeenAt < now() - 1000 * idleSeconds
+
+/** The user of a session, and its time of last use. Keys: recent, login. */
+export function checkToken(
+  keys: Keys,
+  id: string,
+): NamedOperation<Session | undefined, 'lastSeen' | 'user'> {
+  return namedOperation(
+    {
+      lastSeen: ['ZSCORE', keys.recent(id), id],
+      user: ['HGET', keys.login(id), id],
+    },
+    (replies) => {
+      const user = userOf(replies.user)
+      return user === undefined ? undefined : { user, lastSeenAt: timeOf(replies.lastSeen) }
+    },
+    { readOnly: true },
+  )
+}
+
+/** Refreshes a session; `XX` creates none. Reads the login last, as `recordView` does. Keys: recent, login. */
+export function touchSession(keys: Keys, id: string, now: number): Operation<Session | undefined> {
+  return {
+    commands: [
+      ['ZADD', keys.recent(id), 'XX', scoreOf(now), id],
+      ['HGET', keys.login(id), id],
+    ],
+    readOnly: false,
+    read([, reply]) {
+      const user = userOf(reply)
+      return user === undefined ? undefined : { user, lastSeenAt: now }
+    },
+  }
+}
+
+/** The ids of the most recently seen sessions, newest first. Keys: recent. */
+export function recentIds(
+  keys: Keys,
+  limit: number,
+): Operation<{ id: string; lastSeenAt: number }[]> {
+  return {
+    commands: keys
+      .parts()
+      .map(({ recent }): Command => ['ZREVRANGE', recent, 0, limit - 1, 'WITHSCORES']),
+    readOnly: true,
+    read: (replies) =>
+      replies
+        .flatMap(memberScores)
+        .map(([id, score]) => ({ id, lastSeenAt: timeOf(score) }))
+        .sort((a, b) => b.lastSeenAt - a.lastSeenAt)
+        .slice(0, limit),
+  }
+}
+
+/**
+ * The state of each session: undefined for one that is gone, 0 as `lastSeenAt` of one without a last-seen time. Keys
+ * of each part: recent, login.
+ */
+export function statesOf(keys: Keys, ids: readonly string[]): Operation<(Session | undefined)[]> {
+  const groups = [...Map.groupBy(ids, (id) => keys.login(id))]
+  return {
+    commands: groups.flatMap(([login, members]): Command[] => [
+      ['ZMSCORE', keys.recent(members[0] ?? ''), ...members],
+      ['HMGET', login, ...members],
+    ]),
+    readOnly: true,
+    read(replies) {
+      const states = new Map<string, Session>()
+      groups.forEach(([, members], place) => {
+        const [times, users] = replies.slice(2 * place) as [readonly Reply[], readonly Reply[]]
+        members.forEach((id, index) => {
+          const user = userOf(users[index])
+          if (user !== undefined) states.set(id, { user, lastSeenAt: timeOf(times[index]) })
+        })
+      })
+      return ids.map((id) => states.get(id))
+    },
+  }
+}
+
+/** `statesOf` with the label of each login. Keys: also data. */
+export function labelledStatesOf(
+  keys: Keys,
+  ids: readonly string[],
+): Operation<((Session & { label?: string }) | undefined)[]> {
+  const states = statesOf(keys, ids)
+  const labels = ids.map((id): Command => ['HGET', keys.data(id), LABEL])
+  return {
+    commands: [...states.commands, ...labels],
+    readOnly: true,
+    read: (replies) =>
+      states.read(replies).map((state, index) => {
+        const label = replies[states.commands.length + index]
+        return state && typeof label === 'string' ? { ...state, label } : state
+      }),
+  }
+}
+
+/** Tells all processes that a session has ended (`onSessionEnded`). The channel has the name of the key: login. */
+export const publishEnd = (keys: Keys, id: string): Command => ['PUBLISH', keys.login(id), id]
+
+const COMMANDS_PER_SESSION = 6
+
+/**
+ * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
+ * first, so that a view or refresh in between cannot bring the session back.
+ *
+ * Keys of each: login, recent, viewed, data.
+ */
+export function endSessions(keys: Keys, ids: readonly string[]): Operation<(string | undefined)[]> {
+  const commands = ids.flatMap((id): Command[] => [
+    ['HGET', keys.login(id), id],
+    ['HDEL', keys.login(id), id],
+    ['ZREM', keys.recent(id), id],
+    ...recordsOf(keys, id).map((key): Command => ['UNLINK', key]),
+    publishEnd(keys, id),
+  ])
+  return {
+    commands,
+    readOnly: false,
+    read: (replies) =>
+      ids.map((_, index) => {
+        const [user, removed] = replies.slice(COMMANDS_PER_SESSION * index)
+        return removed === 1 && typeof user === 'string' ? user : undefined
+      }),
+  }
+}

@@ -1,0 +1,143 @@
+import type { ConnectionOptions } from 'node:tls'
+import { type RedisOptions as AllOptions, Redis } from 'ioredis'
+import { MAX_TIMEOUT_MS } from '../input.ts'
+import { checkRange } from '../range.ts'
+import { DEADLINES_UNTIL_STALLED, limitHandshake } from './handshake.ts'
+import { isOfIoredis5 } from './ioredis-version.ts'
+import { isRefusal } from './outcomes.ts'
+import { parseRedisUrl } from './redis-url.ts'
+
+// The mapping of RESP3 replies is a type parameter of ioredis's client; the store uses RESP2.
+export type RedisOptions = Omit<AllOptions, 'replyMapping'>
+
+/** The location of one server. */
+export interface ServerLocation {
+  /**
+   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with optional user
+   * name and password (`parseRedisUrl`). If Redis refuses the database, `ready` rejects; the store never falls
+   * back to another database.
+   */
+  url?: string | undefined
+  /**
+   * TLS options for a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and all other
+   * options of Node's `tls.connect`. Default: Node's certificate authorities, and the host of the URL as the
+   * name in the certificate and for SNI.
+   */
+  tls?: ConnectionOptions | undefined
+}
+
+/** Opens connections to one server. */
+export interface Server {
+  /** `host:port`, the path of a Unix socket, or the name of a primary. */
+  readonly name: string
+  /** A connection of a pool, which reconnects. Connects when you call `connect()`. */
+  shared(connectTimeoutMs: number): Redis
+  /** A connection for one operation. It never resends or retries. */
+  short(connectTimeoutMs: number): Redis
+}
+
+/** @throws TypeError if the location is invalid. */
+export function serverAt({ url = '', tls }: ServerLocation): Server {
+  const { options } = parseRedisUrl(url, tls)
+  return {
+    name: options.path ?? `${options.host}:${options.port}`,
+    shared: (connectTimeoutMs) => sharedConnection(options, connectTimeoutMs),
+    short: (connectTimeoutMs) => shortConnection(options, connectTimeoutMs),
+  }
+}
+
+/**
+ * Options of ioredis with which commands are never resent or queued, and never hang. With ioredis's defaults, a
+ * connection killed with 20 increments in flight applied all 20 twice; with `maxRetriesPerRequest: 0` they
+ * failed at once (ioredis 6.0.0, 2026-11-21).
+ */
+export const safeRedisOptions = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+} as const
+
+/** Exponential backoff with jitter: 50 to 150 ms before the first retry, at most 2 s. */
+export const retryDelayMs = (attempt: number) =>
+  (0.5 + Math.random()) * Math.min(1_333, 50 * 2 ** attempt)
+
+/**
+ * Creates a client that stays connected and reconnects. Connects when you call `connect()`. Closes a connection, and
+ * opens a new one, if Redis has not replied to the commands at connecting (such as AUTH and SELECT) after five times
+ * `connectTimeoutMs`.
+ *
+ * @throws TypeError if the location is invalid or the timeout is not between 1 ms and a day.
+ */
+export function longLivedConnection(
+  server: string | ServerLocation,
+  connectTimeoutMs: number,
+): Redis {
+  return longLived(
+    serverAt(typeof server === 'string' ? { url: server } : server),
+    connectTimeoutMs,
+  )
+}
+
+export function longLived(server: Server, connectTimeoutMs: number): Redis {
+  checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
+  const redis = server.shared(connectTimeoutMs)
+  limitHandshake(redis, DEADLINES_UNTIL_STALLED * connectTimeoutMs)
+  return redis
+}
+
+/** `Server.shared` with these options of ioredis. */
+export const sharedConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
+  requireDatabase(
+    new Redis({
+      ...server,
+      ...safeRedisOptions,
+      protocol: 2, // the store's commands have no replies of types that RESP3 adds
+      lazyConnect: true,
+      connectTimeout: connectTimeoutMs,
+      connectionName: 'onetrip',
+      retryStrategy: retryDelayMs,
+    }),
+  )
+
+/** `Server.short` with these options of ioredis, and otherwise its defaults. */
+export const shortConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
+  requireDatabase(
+    new Redis({
+      ...server,
+      ...safeRedisOptions,
+      lazyConnect: true,
+      connectTimeout: connectTimeoutMs,
+      retryStrategy: null,
+    }),
+  )
+
+/**
+ * Makes a client of our own close a connection whose SELECT fails during the handshake. ioredis only emits an
+ * 'error' event and would use database 0.
+ */
+function requireDatabase(redis: Redis): Redis {
+  const select = redis.select.bind(redis)
+  redis.select = async (database) => {
+    // After the handshake, this is a SELECT of the application.
+    const isHandshake = redis.status === 'connect'
+    try {
+      return await select(database)
+    } catch (error) {
+      if (!isHandshake) throw error
+      const { message } = error as Error
+      const notLoggedIn = message.startsWith('NOAUTH') // ioredis reports the failed login itself
+      // ioredis 5 would report this error in addition, and later.
+      if (notLoggedIn && redis.options.password && isOfIoredis5(redis.options)) await pending()
+      if (notLoggedIn) throw error
+      // Any other error means that the connection has ended.
+      if (isRefusal(error as Error)) redis.stream.destroy(databaseRefused(database, error as Error))
+      return await pending() // ioredis would emit the error and treat the connection as ready
+    }
+  }
+  return redis
+}
+
+const pending = () => new Promise<never>(() => {})
+
+export const databaseRefused = (database: number | string, error: Error) =>
+  new Error(`Redis refused to select database ${database}: ${error.message}`, { cause: error })

@@ -1,0 +1,155 @@
+import { type Command as IoredisCommand, Redis } from 'ioredis'
+import type { Command, Reply } from '../command.ts'
+import { publishRoundTrip, publishWarning } from '../diagnostics.ts'
+import { isWritable } from './client-watch.ts'
+import { whyUnverified } from './ioredis-version.ts'
+import { notSent, type Outcome } from './outcomes.ts'
+import { pipeline, type Wire } from './wires.ts'
+
+/**
+ * A frame: many commands written to a connection as one string.
+ *
+ * For each command, `redis.call()` and the `Pipeline` object take more CPU (a promise, closures, flattened
+ * arguments, tracing) than Redis. A frame gives ioredis only what it needs to match replies to commands. It
+ * depends on internals of `sendCommand`, which may change with any release of ioredis: ioredis-version.ts lists
+ * the verified versions.
+ */
+const frame: Wire = {
+  name: 'frame',
+  send(redis, commands) {
+    publishRoundTrip(commands.length)
+    return sendFrame(redis, commands)
+  },
+}
+
+/**
+ * `frame` if all clients support it, otherwise `pipeline`, with a warning. Each must be a `Redis` of the copy of
+ * ioredis that this package imports, in a verified version.
+ */
+export const framedWhere = (clients: readonly Redis[]): Wire =>
+  canFrame(clients.every((client) => client instanceof Redis)) ? frame : pipeline
+
+/**
+ * Whether frames work with the clients of this package's copy of ioredis. Warns if they do not.
+ *
+ * @param isOwnCopy Whether the clients are of that copy.
+ */
+export function canFrame(isOwnCopy: boolean): boolean {
+  const why = whyUnverified ?? (isOwnCopy ? undefined : FOREIGN_COPY)
+  if (why === undefined) return true
+  publishWarning({
+    code: 'ONETRIP_FRAMES_OFF',
+    message: `the store sends pipelines of ioredis instead of frames, which costs about half of the gain in CPU: ${why}`,
+  })
+  return false
+}
+
+const FOREIGN_COPY =
+  'the client was created by another copy of ioredis than the one that this package imports. Install one copy (npm ls ioredis lists them), or set url instead of client'
+
+export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
+  return new Promise((resolve, reject) => {
+    if (commands.length === 0) return resolve([])
+    const text = encode(commands) // first: it must not throw after ioredis expects replies
+    // Otherwise ioredis would keep the frame in its offline queue, which clients of a cluster have.
+    if (!isWritable(redis)) return reject(notSent('there is no connection'))
+    const replies = new Replies(commands.length, resolve)
+    // Synchronous, so that ioredis's queue expects either all replies of the frame or none.
+    redis.sendCommand(replies as unknown as IoredisCommand, sink)
+    if (replies.outcomes.length > 0) {
+      reject(notSent('there is no connection', replies.outcomes[0]))
+      return
+    }
+    const { commandQueue } = redis as unknown as QueueOfReplies
+    const place = commandQueue.peekBack()
+    for (let index = 1; index < commands.length; index++) commandQueue.push(place)
+    redis.stream.write(text)
+  })
+}
+
+/** ioredis's queue of commands that are waiting for replies. */
+interface QueueOfReplies {
+  readonly commandQueue: { peekBack(): unknown; push(place: unknown): void }
+}
+
+/**
+ * Takes the place of a `Command` that ioredis has written. It is in ioredis's queue once for each command of the
+ * frame, and collects the replies in order.
+ */
+class Replies {
+  /** Not the name of a command, because ioredis treats some commands specially. */
+  readonly name = 'frame'
+  /** Empty, because ioredis copies the arguments into errors, and they contain users and session ids. */
+  readonly args: readonly string[] = []
+  /** Prevents ioredis from tracing each command. */
+  readonly isTraced = true
+  readonly promise = undefined
+  readonly outcomes: Outcome[] = []
+  readonly #expected: number
+  readonly #done: (outcomes: Outcome[]) => void
+
+  constructor(expected: number, done: (outcomes: Outcome[]) => void) {
+    this.#expected = expected
+    this.#done = done
+  }
+
+  setReplyContext(): void {}
+
+  toWritable(): string {
+    return ''
+  }
+
+  resolve(reply: unknown): void {
+    this.#add(decode(reply))
+  }
+
+  reject(error: Error): void {
+    this.#add(error)
+  }
+
+  #add(outcome: Outcome): void {
+    if (this.outcomes.push(outcome) === this.#expected) this.#done(this.outcomes)
+  }
+}
+
+/** Receives what ioredis would write, and drops it: the frame is written directly. */
+const sink = {
+  isPipeline: true,
+  destination: { redis: { stream: null } },
+  write() {},
+} as unknown as Parameters<Redis['sendCommand']>[1]
+
+function encode(commands: readonly Command[]): string {
+  const frame = encodeWith(commands, (text) => text.length)
+  // Redis counts bytes. Usually all characters are ASCII: to ask once is cheaper than for each argument.
+  return Buffer.byteLength(frame) === frame.length
+    ? frame
+    : encodeWith(commands, (text) => Buffer.byteLength(text))
+}
+
+/** Constants are cheaper to append than templates. */
+const lengths = Array.from({ length: 128 }, (_, length) => `$${length}\r\n`)
+
+function encodeWith(commands: readonly Command[], lengthOf: (text: string) => number): string {
+  let frame = ''
+  for (const command of commands) {
+    frame += `*${command.length}\r\n`
+    for (const argument of command) {
+      const text = typeof argument === 'string' ? argument : String(argument)
+      const length = lengthOf(text)
+      frame += lengths[length] ?? `$${length}\r\n`
+      frame += text
+      frame += '\r\n'
+    }
+  }
+  return frame
+}
+
+/** ioredis's parser returns texts as buffers, and with `replyMapping: 'resp3'` maps as objects. */
+function decode(reply: unknown): Outcome {
+  if (Buffer.isBuffer(reply)) return reply.toString()
+  if (Array.isArray(reply)) return reply.map(decode) as Reply
+  if (typeof reply !== 'object' || reply === null || reply instanceof Error) return reply as Outcome
+  const entries = Object.entries(reply).map(([name, value]) => [name, decode(value)])
+  return Object.fromEntries(entries) as Outcome
+}

@@ -1,0 +1,75 @@
+import type { Command, CommandList } from '../command.ts'
+import type { Keys } from '../keys.ts'
+import type { Outcome } from './outcomes.ts'
+
+/**
+ * Sends commands to Redis: with ioredis, with another client, or as a decorator such as `batching`. The store
+ * applies the deadline, the limit in flight and the table of errors.
+ */
+export interface Sender {
+  /** The name in tables and metrics, such as `frame`, `pipeline` or `node-redis`. */
+  readonly name: string
+  /**
+   * Sends the commands in order and resolves with one outcome for each: Redis's reply; an `Error` named
+   * `ReplyError` if Redis returned an error; any other `Error` if the reply was lost. A rejection means that all
+   * replies were lost, except that a `StoreError` is passed to the caller unchanged.
+   *
+   * After a lost reply, it may omit the remaining outcomes; they count as lost, too: Redis may have executed the
+   * commands. A sender that knows that it has not sent a command returns a `StoreError` with the code
+   * `ONETRIP_NOT_SENT` as its outcome, and may omit the outcomes after that one as well.
+   */
+  send(list: CommandList): Promise<readonly Outcome[]>
+  /** Closes all connections. Called when nothing is in flight, or after the deadline. */
+  close(): Promise<void>
+  /** The state of the connections, for metrics. Omit it if there are none between two operations. */
+  connections?(): Connections
+  /** Omit it if all keys are on one server. */
+  readonly topology?: Topology
+  /**
+   * Subscribes to these channels of Redis with a connection of its own, which does not reconnect. Omit it if the sender
+   * cannot: `onSessionEnded` then rejects.
+   */
+  subscribe?(channels: readonly string[], onMessage: (message: string) => void): Subscription
+}
+
+export interface Subscription {
+  /** Resolves when Redis has confirmed the subscription. */
+  readonly ready: Promise<unknown>
+  /** Resolves when the connection is closed. */
+  readonly lost: Promise<unknown>
+  /** Resolves when Redis replies: until then, messages may be missing. */
+  ping(): Promise<unknown>
+  close(): void
+}
+
+interface Connections {
+  /** Connections, up or not. On a cluster: one to each primary. */
+  connections: number
+  /** Connections that are up. */
+  ready: number
+  /** `host:port` of the server, or the path of its socket; absent if there are several servers. */
+  server?: string
+}
+
+/** Several servers that share the keys, such as a Redis Cluster. */
+export interface Topology {
+  /** The servers that hold keys. @throws StoreError `ONETRIP_NOT_SENT` if they are not known. */
+  nodes(): Promise<readonly NodeSender[]>
+  /**
+   * The servers that have the keys of the commands, at least one: `maxInFlight` applies to each. Omit it if
+   * `maxInFlight` applies to all of them together.
+   */
+  serversOf?(commands: readonly Command[]): readonly string[]
+  /** @throws TypeError unless the servers can have these keys, as with `partitionedKeys()`. */
+  checkKeys(keys: Keys): void
+  /** Finds out why no server can be reached, for the error of `ready`. */
+  whyNotReady?(): Promise<unknown>
+}
+
+/** One server that holds keys. */
+export interface NodeSender {
+  /** `host:port`, or the path of a Unix socket; `none` for slots of a cluster without a node. */
+  readonly name: string
+  /** As `Sender.send`, but only to this server. If another one has the key, the outcome is null. */
+  send(list: CommandList): Promise<readonly Outcome[]>
+}

@@ -1,0 +1,38 @@
+import type { Operation } from '../command.ts'
+import type { Runner } from '../redis/runner.ts'
+
+/** Field and value of a hash, or member and score of a sorted set. */
+type Entry = readonly [name: string, value: string]
+
+interface WalkOptions {
+  /** A hint: Redis returns a small hash or sorted set completely. */
+  count: number
+}
+
+/**
+ * Walks a hash or sorted set. Yields the entries of one round trip at a time, some perhaps twice. May miss entries
+ * that are added meanwhile.
+ */
+export async function* walk(
+  runner: Pick<Runner, 'run'>,
+  command: 'HSCAN' | 'ZSCAN',
+  key: string,
+  { count }: WalkOptions,
+): AsyncGenerator<Entry[]> {
+  let cursor = '0'
+  const step = (): Operation<Entry[]> => ({
+    commands: [[command, key, cursor, 'COUNT', count]],
+    readOnly: true,
+    read([reply]) {
+      const [next, flat] = reply as readonly [string, readonly string[]]
+      cursor = String(next)
+      return [...batches(flat, 2)] as unknown as Entry[]
+    },
+  })
+  do yield await runner.run(step())
+  while (cursor !== '0')
+}
+
+export function* batches<Item>(all: readonly Item[], size: number): Generator<Item[]> {
+  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size)
+}

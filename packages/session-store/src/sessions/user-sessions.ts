@@ -1,0 +1,185 @@
+import { scoreOf, timeOf } from '../command.ts'
+import { StoreError } from '../errors.ts'
+import type { Keys } from '../keys.ts'
+import {
+  type Entry,
+  forgetSessions,
+  inListOrder,
+  newestEntries,
+  oldestEntries,
+} from '../operations/lists.ts'
+import {
+  endSessions,
+  labelledStatesOf,
+  MAX_LOGIN_SECONDS,
+  statesOf,
+} from '../operations/sessions.ts'
+import type { Runner } from '../redis/runner.ts'
+
+export interface ListedSession {
+  /** The session id, for `revokeSession`. It is not a credential. */
+  id: string
+  /** Milliseconds since 1970. */
+  loggedInAt: number
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
+  /** Absent if the login had none. */
+  label?: string
+}
+
+/**
+ * Maximum number of entries that one round trip reads or ends. With 20,000, the process was busy for more than a
+ * second (2026-11-21).
+ */
+const STEP_SIZE = 100
+
+/**
+ * Adds up the sessions that the steps of a call have ended.
+ *
+ * @throws StoreError If a step fails after sessions have or may have ended: with `mayHaveWritten` and `retrySafe`,
+ *   because a repeated call ends the others. Otherwise the error of the step.
+ */
+export async function totalEnded(steps: AsyncIterable<number>): Promise<number> {
+  let total = 0
+  try {
+    for await (const ended of steps) total += ended
+  } catch (cause) {
+    if (!(cause instanceof StoreError) || cause.statusCode !== 503) throw cause
+    const { code, mayHaveWritten } = cause
+    if (total === 0 && !mayHaveWritten) throw cause
+    const message = 'some sessions may have ended and others not; repeat the call to end them all'
+    throw new StoreError(mayHaveWritten ? code : 'ONETRIP_OUTCOME_UNKNOWN', message, {
+      retrySafe: true,
+      cause,
+    })
+  }
+  return total
+}
+
+/** The session lists of users. `login` adds entries; reading a list removes entries without a session. */
+export function userSessionLists({
+  runner,
+  keys,
+  now,
+}: {
+  runner: Pick<Runner, 'run'>
+  keys: Keys
+  now: () => number
+}) {
+  const settledBefore = () => scoreOf(now()) - MAX_LOGIN_SECONDS
+
+  /** Removes sessions from the list of a user who does not have them. */
+  async function forget(user: string, ids: readonly string[]): Promise<void> {
+    await runner.run(forgetSessions(keys, user, ids))
+  }
+
+  /** Ends a session. Does not wait for the removal of its entry: reading the list would remove it, too. */
+  async function end(id: string): Promise<boolean> {
+    const [user] = await runner.run(endSessions(keys, [id]))
+    if (user) runner.run(forgetSessions(keys, user, [id])).catch(() => undefined)
+    return user !== undefined
+  }
+
+  /**
+   * Returns the entries that have a session of the user. Removes entries without a session, unless the login may
+   * be in progress: nothing else would lead to its session.
+   */
+  async function existing(
+    user: string,
+    entries: readonly Entry[],
+    read: typeof labelledStatesOf = statesOf,
+  ): Promise<ListedSession[]> {
+    if (entries.length === 0) return []
+    const ids = entries.map(({ id }) => id)
+    const states = await runner.run(read(keys, ids))
+    const sessions: ListedSession[] = []
+    const stale: string[] = []
+    entries.forEach((entry, index) => {
+      const state = states[index]
+      if (state?.user === user) {
+        const { id, score } = entry
+        const { user: _, ...rest } = state
+        sessions.push({ id, loggedInAt: timeOf(score), ...rest })
+      } else if (entry.score < settledBefore()) stale.push(entry.id)
+    })
+    if (stale.length > 0) await forget(user, stale)
+    return sessions
+  }
+
+  async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
+    const ids = (await existing(user, entries)).map(({ id }) => id)
+    if (ids.length === 0) return 0
+    const users = await runner.run(endSessions(keys, ids))
+    // The sessions have ended, even if this fails: reading the list removes their entries.
+    await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
+    return users.filter((user) => user !== undefined).length
+  }
+
+  /** The entries of a user's list in steps of at most `STEP_SIZE`, latest login first. */
+  async function* steps(user: string): AsyncGenerator<Entry[]> {
+    let after: Entry | undefined
+    do {
+      const { entries, last } = await read(user, after)
+      yield entries
+      after = last
+    } while (after !== undefined)
+  }
+
+  /**
+   * Reads the entries after this one, which may have been removed; by default the latest. `last` is the last of them if
+   * more follow.
+   */
+  async function read(user: string, after: Entry | undefined) {
+    // Two more than `STEP_SIZE`: the entry `after` itself, and one that shows whether more follow. The loop repeats
+    // only if many entries have the same login time as `after`.
+    for (let count = STEP_SIZE + 2; ; count *= 2) {
+      const from = after?.score
+      const found = await runner.run(newestEntries(keys, user, { from, count }))
+      const next = after ? found.filter((entry) => inListOrder(entry, after) > 0) : found
+      if (next.length <= STEP_SIZE && found.length === count) continue
+      const entries = next.slice(0, STEP_SIZE)
+      return { entries, last: next.length > STEP_SIZE ? entries.at(-1) : undefined }
+    }
+  }
+
+  return {
+    forget,
+
+    /** Ends a session of any user. Returns whether it existed. */
+    end,
+
+    /**
+     * Ends all sessions in a user's list. Yields the number of sessions ended in each step; see `totalEnded`.
+     *
+     * @param except The id of a session to keep.
+     */
+    async *endAll(user: string, except?: string): AsyncGenerator<number> {
+      for await (const entries of steps(user)) {
+        const others = entries.filter(({ id }) => id !== except)
+        yield await endEntries(user, others)
+      }
+    },
+
+    /**
+     * Ends the oldest sessions of a user, at most `STEP_SIZE`.
+     *
+     * @param count How many sessions to end.
+     * @param except The id of a session to keep. It may be among the oldest: clocks of processes differ.
+     */
+    async endOldest(user: string, count: number, except: string): Promise<void> {
+      const limit = Math.min(count, STEP_SIZE)
+      const entries = await runner.run(oldestEntries(keys, user, limit + 1))
+      const others = entries.filter(({ id }) => id !== except)
+      await endEntries(user, others.slice(0, limit))
+    },
+
+    /** The sessions in a user's list, latest login first. */
+    async sessionsOf(user: string): Promise<ListedSession[]> {
+      const sessions: ListedSession[] = []
+      for await (const entries of steps(user)) {
+        sessions.push(...(await existing(user, entries, labelledStatesOf)))
+      }
+      return sessions
+    },
+  }
+}
