@@ -80,7 +80,7 @@ describe.each(versionsOfExpress)('%s', (_, express, adapter) => {
       await slow.arrived
       const after = await ask({ call, set: { user: 'ada' } })
       expect(after.id === id).toBe(call === 'destroy')
-      // Even after the tombstone has expired.
+      // Even after the key of the ended session has expired.
       await server.redis.del(`express:${id}`)
       slow.release()
       await late
