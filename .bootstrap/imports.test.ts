@@ -1,24 +1,38 @@
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseSync } from 'oxc-parser'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import storePackage from '../packages/session-store/package.json' with { type: 'json' }
 
 // Checks which layer imports which. Type imports count, too, because a reader has to follow them. Lint refuses
 // imports that form a cycle.
 
-const storeExports: Record<string, string> = storePackage.exports
-const storeEntry = (subpath: string) =>
-  join('packages/session-store', storeExports[subpath] ?? `unknown entry ${subpath}`)
-const storeEntries = Object.keys(storeExports).map(storeEntry)
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+/** The entries of a package: its specifiers, and their files. */
+function entriesOf(name: string): [specifier: string, file: string][] {
+  const { exports = {} } = JSON.parse(read(`packages/${name}/package.json`))
+  return Object.entries<string>(exports).map(([subpath, file]) => [
+    join('@onetrip', name, subpath),
+    join('packages', name, file),
+  ])
+}
+
+const packages = globSync('packages/*/package.json', { cwd: root }).map((file) =>
+  basename(dirname(file)),
+)
+const outer = packages.filter((name) => name !== 'session-store')
+const entries = new Map(packages.flatMap(entriesOf))
 
 type Layer = [layer: string, folder: string, ...mayImport: string[]]
 
 /** Layer, its folder (the first that matches counts), and the layers that it may import. */
 const layers: readonly Layer[] = [
-  ...storeEntries.map((file): Layer => ['store entry', file, 'store core', 'store']),
+  ...entriesOf('session-store').map(
+    ([, file]): Layer => ['store entry', file, 'store core', 'store'],
+  ),
   ...['adapters', 'cluster', 'testing', 'web'].map(
     (folder): Layer => ['store', `packages/session-store/src/${folder}/`, 'store core'],
   ),
@@ -32,16 +46,11 @@ const layers: readonly Layer[] = [
     'stack',
     'fixtures',
   ],
-  ['express-session', 'packages/express-session/src/', 'store entry'],
-  [
-    'express-session tests',
-    'packages/express-session/',
-    'express-session',
-    'store entry',
-    'store core', // its build needs the oldest version of Node
-    'stack',
-    'fixtures',
-  ],
+  ...outer.flatMap((name): Layer[] => [
+    [name, `packages/${name}/src/`, 'store entry'],
+    [`${name} tests`, `packages/${name}/`, name, 'store entry', 'stack', 'fixtures'],
+  ]),
+  ['packing', 'packages/build', 'store core', 'fixtures'],
   ['api', 'apps/api/src/', 'store entry'],
   ['api tests', 'apps/api/', 'api', 'store entry', 'stack', 'fixtures'],
   ['server-build', 'apps/server-build/src/'],
@@ -101,7 +110,6 @@ const layers: readonly Layer[] = [
   ['applications', 'examples/applications/'],
 ]
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const files = globSync('{apps,packages,load,docker,examples}/**/*.ts', {
   cwd: root,
   exclude: ['**/node_modules/**', '**/dist/**'],
@@ -110,7 +118,7 @@ const imports = new Map(files.map((file) => [file, importsOf(file)]))
 
 /** The files of the repository that a file imports or exports from. */
 function importsOf(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8')
+  const text = read(file)
   const { module } = parseSync(file, text)
   const specifiers = [
     ...module.staticImports.map(({ moduleRequest }) => moduleRequest.value),
@@ -127,9 +135,8 @@ function importsOf(file: string): string[] {
 function resolve(file: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(file), specifier)]
   const [, name, path] = /^@onetrip\/([^/]+)\/?(.*)$/.exec(specifier) ?? []
-  if (name === 'session-store') return [storeEntry(path ? `./${path}` : '.')]
-  if (name === 'express-session') {
-    return [`packages/express-session/src/${path === 'fastify' ? 'fastify' : 'express'}.ts`]
+  if (name !== undefined && packages.includes(name)) {
+    return [entries.get(specifier) ?? `unknown entry ${specifier}`]
   }
   if (name === 'api') return ['apps/api/src/index.ts']
   if (name === 'stack') return [`apps/stack/src/${path}`]
@@ -173,7 +180,6 @@ function reachableFrom(file: string): Set<string> {
   return reached
 }
 
-const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const services: object[] = ['docker-compose.yml', 'docker/password.yml'].flatMap((file) =>
   Object.values(parse(read(file), { merge: true }).services),
 )

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { installPacked, packedForThisTest } from '@onetrip/stack/testing/packed.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 
@@ -38,23 +39,9 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
       stdio: ['ignore', 'pipe', 'inherit'],
     })
 
-  run(process.execPath, ['build.ts'], source)
-  const packages = join(project, 'node_modules/@onetrip')
-  const installed = join(packages, 'express-session')
-  mkdirSync(installed, { recursive: true })
-  const packed = run('npm', ['pack', './dist', '--json', '--pack-destination', project], source)
-  const tarball = join(project, JSON.parse(packed)[0].filename)
-  run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed])
-  // Not by its build, because the test of that package runs it at the same time.
-  const config = join(root, 'packages/session-store/tsconfig.dist.json')
-  const store = join(packages, 'session-store')
-  run(process.execPath, [join(root, 'node_modules/.bin/tsc'), '-p', config, '--outDir', store])
-  const exports = { '.': './index.js', './*': './web/*.js' }
-  writeFileSync(join(store, 'package.json'), JSON.stringify({ type: 'module', exports }))
-
-  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
-  expect(manifest).not.toHaveProperty('private')
-  expect(readFileSync(join(installed, 'README.md'), 'utf8')).not.toContain('](../')
+  for (const name of ['session-store', 'express-session']) {
+    installPacked(packedForThisTest(name), project, name)
+  }
   const link = (...names: string[]) => {
     for (const name of names) {
       const target = join(project, 'node_modules', name)
@@ -79,7 +66,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
     return `shown-${index}.mts`
   })
   for (const name of ['express', 'fastify']) {
-    const program = readFileSync(join(installed, 'examples', `${name}.ts`), 'utf8')
+    const program = readFileSync(join(source, 'examples', `${name}.ts`), 'utf8')
     writeFileSync(join(project, `${name}.mts`), program)
   }
   const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startProgram } from '@onetrip/stack/program.ts'
+import { installPacked, packedForThisTest } from '@onetrip/stack/testing/packed.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { programsIn, programsOf } from './example.ts'
@@ -99,19 +100,8 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
     }
   }
 
-  run(process.execPath, ['build.ts'], source)
-  const packed = run('npm', ['pack', './dist', '--json', '--pack-destination', project], source)
-  const [{ filename, files }] = JSON.parse(packed)
-  const names = (files as { path: string }[]).map(({ path }) => path)
-  expect(names).toEqual(expect.arrayContaining(['index.js', 'index.d.ts', 'README.md', 'LICENSE']))
-  const sources = names.filter(
-    (name) => /test\/|\.test\.|\.ts$/.test(name) && !name.endsWith('.d.ts'),
-  )
-  expect(sources.toSorted()).toEqual(examples.map((name) => `examples/${name}`).toSorted())
-
-  const installed = join(project, 'node_modules/@onetrip/session-store')
-  mkdirSync(installed, { recursive: true })
-  run('tar', ['-xzf', join(project, filename), '--strip-components=1', '-C', installed], project)
+  const tarball = packedForThisTest('session-store')
+  const installed = installPacked(tarball, project, 'session-store')
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   // Bundlers keep the check of the version of Node.
   expect(manifest.sideEffects).toEqual(['./node-version.js'])
@@ -121,15 +111,8 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
     range.replace('^', ''),
   ])
   const versions = { ...frameworks, ioredis: '6.0.0', ...Object.fromEntries(oldest) }
-  installsBeside(join(project, filename), versions)
-  const pages = names.filter((name) => name.endsWith('.md'))
-  const links = pages.flatMap((page) =>
-    [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!#|https?:)([^)#]+)/g)].map(
-      ([, target = '']) => join(dirname(page), target),
-    ),
-  )
-  expect(names).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', ...links]))
-  expect(links).toContain('docs/servers.md')
+  installsBeside(tarball, versions)
+  expect(existsSync(join(installed, 'docs/servers.md'))).toBe(true)
   expect(Object.keys(manifest.dependencies)).not.toContain('ioredis')
   link({ typescript: 'typescript', '@types/node': '@types/node' })
   link(Object.fromEntries(Object.keys(manifest.dependencies).map((name) => [name, name])))
