@@ -1,12 +1,12 @@
 import { listenForInterrupts } from '@onetrip/stack/interrupt.ts'
-import { describeError } from '@onetrip/stack/problem.ts'
+import { describeError, Problem } from '@onetrip/stack/problem.ts'
 import { relayCommand, runRelay } from '@onetrip/stack/relay.ts'
 import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { experimentCommand, type Invocation } from './command.ts'
 import { commandLineOf } from './command-line.ts'
 import { doctorCommand } from './doctor/doctor.ts'
-import { experiments } from './experiments.ts'
+import { experiments, renamed } from './experiments.ts'
 import { compareCommand } from './reporting/compare.ts'
 import { documentCommand } from './reporting/document.ts'
 import { reportCommand } from './reporting/outputs.ts'
@@ -23,9 +23,15 @@ export function loadProgram(invocation: Invocation): Command {
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({ getOutHelpWidth: () => process.stdout.columns ?? 100 })
 
+  const redis = new Command('redis')
+    .description('builds of Redis: presets for short connections, I/O threads, pipelines, commands')
+    .helpGroup('Experiments:')
+    .helpCommand(false)
   for (const experiment of experiments) {
-    program.addCommand(experimentCommand(experiment, invocation))
+    const parent = experiment.name.startsWith('redis ') ? redis : program
+    parent.addCommand(experimentCommand(experiment, invocation))
   }
+  program.addCommand(redis)
 
   program
     .commandsGroup('Results:')
@@ -45,15 +51,21 @@ Examples:
   npm run load                                      naive and batch side by side, in about a minute
   npm run load -- compare before.json after.json    regressions between two results
   npm run load -- latency --quick                   latency at fixed rates
-  npm run load -- short-connections --quick         CPU time of a short connection in Redis`,
+  npm run load -- redis short --quick               CPU time of a short connection in Redis`,
     )
 
-  for (const command of program.commands) command.copyInheritedSettings(program)
+  for (const command of [...program.commands, ...redis.commands])
+    command.copyInheritedSettings(program)
   return program
 }
 
-/** The arguments with the default command. */
+/** The arguments with the default command. @throws Problem for the former name of an experiment. */
 export function completed(args: readonly string[]): string[] {
+  const today = renamed(args)
+  if (today) {
+    const command = commandLineOf('npm run load --', today)
+    throw new Problem(`${args[0]} is a preset of the experiment redis now: ${command}`)
+  }
   const [first = '-'] = args
   const isDefault = first.startsWith('-') && !['-h', '--help'].includes(first)
   return isDefault ? ['http', ...args] : [...args]

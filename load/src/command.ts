@@ -22,9 +22,10 @@ interface Flags extends OutputFlags {
 /** The command of an experiment, with its own options and the common ones. */
 export function experimentCommand(experiment: Experiment, invocation: Invocation): Command {
   const { rounds, duration, quick, full } = experiment
-  const command = new Command(experiment.name)
+  const [first = '', preset = first] = experiment.name.split(' ')
+  const command = new Command(preset)
     .description(experiment.summary)
-    .helpGroup('Experiments:')
+    .helpGroup(preset === first ? 'Experiments:' : 'Presets:')
     .optionsGroup('Workload:')
   experiment.configure(command)
   command

@@ -1,16 +1,12 @@
 import type { Experiment } from './experiment/experiment.ts'
 import { clients } from './experiments/clients/clients.ts'
 import { cluster } from './experiments/cluster/cluster.ts'
-import { commands } from './experiments/commands/commands.ts'
 import { http } from './experiments/http/http.ts'
-import { ioThreads } from './experiments/io-threads/io-threads.ts'
 import { latency } from './experiments/latency/latency.ts'
-import { pipelining } from './experiments/pipelining/pipelining.ts'
 import { pools } from './experiments/pools/pools.ts'
 import { ports } from './experiments/ports/ports.ts'
+import { redisExperiments } from './experiments/redis/presets.ts'
 import { retention } from './experiments/retention/retention.ts'
-import { shortConnections } from './experiments/short-connections/short-connections.ts'
-import { slowReader } from './experiments/slow-reader/slow-reader.ts'
 import { store } from './experiments/store/store.ts'
 
 /** All experiments, in the order of `--help` and of reports. */
@@ -23,9 +19,34 @@ export const experiments: readonly Experiment[] = [
   retention,
   cluster,
   ports,
-  shortConnections,
-  ioThreads,
-  pipelining,
-  commands,
-  slowReader,
+  ...redisExperiments,
 ]
+
+/** Presets of `redis` that were experiments: their names in older results and commands. */
+const formerNames = new Map([
+  ['short-connections', 'redis short'],
+  ['io-threads', 'redis threads'],
+  ['pipelining', 'redis pipelines'],
+  ['commands', 'redis commands'],
+  ['slow-reader', 'redis slow-reader'],
+])
+const formerOptions = new Map([
+  ['--io-threads', '--threads'],
+  ['--pipelines', '--pipeline'],
+  ['--keys', '--values'],
+  ['--clients', '--connections'],
+])
+
+/** The experiment with this name, or with this former name. */
+export const experimentOf = (name: string): Experiment | undefined =>
+  experiments.find((one) => one.name === (formerNames.get(name) ?? name))
+
+/** Today's arguments for those of an older command; null if its experiment has not been renamed. */
+export function renamed([name = '', ...args]: readonly string[]): string[] | null {
+  const today = formerNames.get(name)
+  const withNames = args.map((word) => {
+    const [option = '', ...value] = word.split('=')
+    return [formerOptions.get(option) ?? option, ...value].join('=')
+  })
+  return today ? [...today.split(' '), ...withNames] : null
+}

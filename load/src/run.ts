@@ -59,6 +59,10 @@ export async function runExperiment(
   const width = Math.max(...facts.map(([label]) => label.length))
   print(`${facts.map(([label, text]) => `${label.padEnd(width)}  ${text}`).join('\n')}\n`)
   const { samples, error } = await runCases(experiment, bench, context, plan)
+  const measured = new Set(samples.flatMap(({ values }) => Object.keys(values)))
+  const labels = experiment.metrics.flatMap(({ name, label }) =>
+    measured.has(name) ? [[name, label]] : [],
+  )
   const shares = samples.flatMap(({ values }) => values[ELSEWHERE] ?? [])
   const result: Result = {
     ...about,
@@ -67,7 +71,7 @@ export async function runExperiment(
     network: isIsolated() ? 'own namespace' : 'shared',
     interrupted: error !== null && interrupt.aborted,
     ...(error !== null && !interrupt.aborted && { failure: messageOf(error) }),
-    metrics: Object.fromEntries(experiment.metrics.map(({ name, label }) => [name, label])),
+    metrics: Object.fromEntries(labels),
     samples,
   }
   if (experiment.isolated && !isIsolated()) print(`${SHARED_NETWORK}\n`)

@@ -12,7 +12,8 @@ async function load(...args: string[]) {
 test('--help lists every command on its own line, and has examples', async () => {
   const { code, lines } = await load('--help')
   expect(code).toBe(0)
-  const commands = [...experiments.map(({ name }) => name), 'compare', 'document']
+  const names = experiments.map(({ name }) => name.replace(/ .*/, ''))
+  const commands = [...new Set(names), 'compare', 'document']
   for (const command of [...commands, 'report', 'relay']) {
     const line = lines.find((each) => each.startsWith(`  ${command} `)) ?? ''
     expect(line, command).toMatch(/^ {2}[\w-]+ +\w.{15}/)
@@ -21,6 +22,14 @@ test('--help lists every command on its own line, and has examples', async () =>
   const examples = lines.slice(lines.indexOf('Examples:') + 1).filter((line) => line !== '')
   expect(examples.length).toBeGreaterThan(2)
   for (const line of examples) expect(line).toMatch(/^ {2}npm run load/)
+})
+
+test('redis --help lists the presets', async () => {
+  const { lines } = await load('redis', '--help')
+  const presets = experiments.flatMap(({ name }) => name.match(/^redis (.*)/)?.slice(1) ?? [])
+  expect(presets).toHaveLength(5)
+  for (const preset of presets)
+    expect(lines.join('\n')).toMatch(new RegExp(`^  ${preset} .*\\w`, 'm'))
 })
 
 test('rejects an unknown command', async () => {

@@ -22,13 +22,13 @@ const api = { name: 'the batch API', words: ['apps/api/src/server.ts'] }
 
 test.for([
   ['http', api, served],
-  ['short-connections', redis, ['--builds=patched', '--idle=0', '--transports=unix']],
+  ['redis short', redis, ['--builds=patched', '--idle=0', '--transports=unix']],
 ] as const)(
   '%s keeps the complete rounds when a program is killed',
   async ([command, victim, options]) => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')
-    const args = [command, ...brief, ...options, '--json', json]
+    const args = [...command.split(' '), ...brief, ...options, '--json', json]
     const load = await runLoad({ state, args, until: /^Round 2\// })
     process.kill(await processOf(state, victim.words), 'SIGKILL')
     expect(await load.exited).toEqual({ code: 1, signal: null })

@@ -11,8 +11,8 @@ import {
   type LoadOptions,
 } from '../src/drivers/redis/generator/load.ts'
 import { fillKeys, keyName } from '../src/drivers/redis/servers.ts'
-import { LIST } from '../src/experiments/io-threads/commands.ts'
-import { countInRedis } from '../src/experiments/io-threads/io-threads.ts'
+import { LIST } from '../src/experiments/redis/threads/commands.ts'
+import { countInRedis } from '../src/experiments/redis/threads/threads.ts'
 
 const server = redisOfThisFile()
 const { signal } = new AbortController()

@@ -19,7 +19,7 @@ export interface Shape {
 /** The values of the factors, by name. */
 export type Case = Readonly<Record<string, string | number>>
 
-interface Factor {
+export interface Factor {
   readonly name: string
   /** The head of its column. Default: the name. */
   readonly label?: string

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Experiment } from '../experiment/experiment.ts'
 import { FORMAT, type Result } from '../experiment/result.ts'
-import { experiments } from '../experiments.ts'
+import { experimentOf, experiments } from '../experiments.ts'
 import { partOf } from './part.ts'
 
 export interface SavedResult {
@@ -27,7 +27,7 @@ export async function readResult(path: string): Promise<SavedResult> {
   try {
     const result: Result | null = JSON.parse(await readFile(path, 'utf8'))
     if (result?.format !== FORMAT) throw new Error(`not a result of npm run load (${FORMAT})`)
-    const experiment = experiments.find(({ name }) => name === result.experiment)
+    const experiment = experimentOf(result.experiment)
     if (!experiment) throw new Error(`unknown experiment ${JSON.stringify(result.experiment)}`)
     if (!result.samples?.length) throw new Error('the result has no samples')
     partOf({ experiment, result }) // fail here rather than in the middle of a report

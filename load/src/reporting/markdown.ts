@@ -23,7 +23,8 @@ const INTRODUCTION = `# Results
 Every published result: the command that measures it, and the first table of an experiment. To see all tables and the
 conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
 [docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page. All results are of a commit at
-which \`batch\` also merged commands of concurrent requests into variadic ones.`
+which \`batch\` also merged commands of concurrent requests into variadic ones, and the presets of \`redis\` were commands:
+\`npm run load\` answers such a command with that of today.`
 
 const MAX_ROWS = 3
 

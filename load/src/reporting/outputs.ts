@@ -4,6 +4,7 @@ import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
+import type { Experiment } from '../experiment/experiment.ts'
 import type { Result } from '../experiment/result.ts'
 import { experiments } from '../experiments.ts'
 import { gitState, publishedResults } from '../measure/machine.ts'
@@ -76,20 +77,21 @@ async function updateLatest(saved: SavedResult): Promise<void> {
   const { report } = places()
   // The folder is called `report`, like the path /report, so that links work in the API and as files.
   const folder = join(dirname(report), 'report')
+  const nameOf = ({ name }: Experiment) => name.replace(' ', '-')
   const write = async (path: string, text: string) =>
     (await outputFile('the latest report,', path)).save(text)
   try {
     await mkdir(folder, { recursive: true })
-    await write(join(folder, `${saved.experiment.name}.html`), pageOf(partOf(saved)))
-    await write(join(folder, `${saved.experiment.name}.json`), toJson(saved.result))
+    await write(join(folder, `${nameOf(saved.experiment)}.html`), pageOf(partOf(saved)))
+    await write(join(folder, `${nameOf(saved.experiment)}.json`), toJson(saved.result))
     const known = await Promise.all(
       // Skip results of other versions, which cannot be read.
-      experiments.map(({ name }) => readResult(join(folder, `${name}.json`)).catch(() => null)),
+      experiments.map((one) => readResult(join(folder, `${nameOf(one)}.json`)).catch(() => null)),
     )
     const parts = known.flatMap((one) => one ?? []).map(partOf)
     await write(
       report,
-      indexOf(parts, ({ result }) => `report/${result.experiment}.html`),
+      indexOf(parts, ({ result }) => `report/${result.experiment.replace(' ', '-')}.html`),
     )
     print(`\nThe latest report: ${report}`)
   } catch (error) {

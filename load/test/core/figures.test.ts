@@ -4,7 +4,7 @@ import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
 import { NODE_RATES } from '../../src/doctor/figures.ts'
 import { Rows } from '../../src/experiment/rows.ts'
-import { REFERENCE } from '../../src/experiments/commands/node-clients.ts'
+import { REFERENCE } from '../../src/experiments/redis/commands/node-clients.ts'
 import { published, withFigures } from '../../src/reporting/document.ts'
 import { readResult } from '../../src/reporting/files.ts'
 

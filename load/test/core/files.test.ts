@@ -4,7 +4,7 @@ import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { Command } from 'commander'
 import { afterEach, expect, test, vi } from 'vitest'
 import { http } from '../../src/experiments/http/http.ts'
-import { ioThreads } from '../../src/experiments/io-threads/io-threads.ts'
+import { experiments } from '../../src/experiments.ts'
 import * as machine from '../../src/measure/machine.ts'
 import { readResult } from '../../src/reporting/files.ts'
 import { markdownOf } from '../../src/reporting/markdown.ts'
@@ -64,12 +64,14 @@ test('the latest report has a page for each experiment, and --no-report does not
 
   await writeFile(join(state, 'report', 'report', 'info.json'), 'of another version')
   const threads = runsOf({ command: 'GET', build: 'patched', threads: 1 }, { p99: [1] })
-  const other = { name: 'b', experiment: ioThreads, result: resultOf(ioThreads, threads) }
+  const experiment = experiments.find(({ name }) => name === 'redis threads')
+  if (!experiment) throw new Error('no redis threads')
+  const other = { name: 'b', experiment, result: resultOf(experiment, threads) }
   await (await prepareOutputs(flags([])))(other)
   const index = await readFile(join(state, 'report', 'latest.html'), 'utf8')
   expect([...index.matchAll(/<a href="(.*?)">/g)].map(([, link]) => link)).toEqual([
     'report/http.html',
-    'report/io-threads.html',
+    'report/redis-threads.html',
   ])
   const page = await readFile(join(state, 'report', 'report', 'http.html'), 'utf8')
   expect(page).toMatch(/^naive .* 3,333 /m)

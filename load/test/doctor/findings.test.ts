@@ -9,7 +9,6 @@ import { type ClientRow, parseClientList } from '../../src/doctor/replies.ts'
 import { reportOf, terminalReport } from '../../src/doctor/report.ts'
 import { pauseAfter } from '../../src/doctor/watch.ts'
 import { Rows } from '../../src/experiment/rows.ts'
-import { commands } from '../../src/experiments/commands/commands.ts'
 import { published } from '../../src/reporting/document.ts'
 import { readResult } from '../../src/reporting/files.ts'
 
@@ -159,8 +158,8 @@ test.each([
 })
 
 test('the rates of clients of Node are those of the published result', async () => {
-  const { result } = await readResult(join(published, 'node-clients.json'))
-  const rows = Rows.of(commands, result.samples)
+  const { experiment, result } = await readResult(join(published, 'node-clients.json'))
+  const rows = Rows.of(experiment, result.samples)
   const percentOf = (connection: string) =>
     rows.where({ connection }).all.flatMap((row) => {
       const share = row.ratio('perSecond', row.baseline(rows))?.mean

@@ -19,7 +19,7 @@ export async function runExperiment(
 ): Promise<ExperimentRun> {
   const state = await temporaryFolder()
   const json = join(await temporaryFolder(), 'result.json')
-  const all = [name, ...args, '--json', json]
+  const all = [...name.split(' '), ...args, '--json', json]
   const load = await runLoad({ state, args: all, env, until: /All samples are in/ })
   expect(await load.exited).toEqual({ code: 0, signal: null })
   await expectNothingLeft(state)

@@ -1,6 +1,7 @@
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import type { Doubt } from '../../experiment/shape.ts'
 import { generateLoad, type LoadOptions } from './generator/load.ts'
+import { redisBenchmark } from './redis-benchmark.ts'
 import type { RedisServer } from './server.ts'
 import { type CpuUse, cpuBetween } from './threads.ts'
 
@@ -19,6 +20,22 @@ export const microsPer = ({ mainCpuSeconds, cpuSeconds }: CpuUse, count: number)
   mainCpuMicros: (mainCpuSeconds * 1e6) / count,
   cpuMicros: (cpuSeconds * 1e6) / count,
 })
+
+/** Runs redis-benchmark with these options. The values are its figures, and Redis's CPU time per request. */
+export async function measureBenchmark(
+  server: RedisServer,
+  options: string,
+  requests: number,
+  signal: AbortSignal,
+) {
+  const args = `-p ${server.port} ${options}`.split(' ')
+  const { result, cpu } = await cpuDuring(server, () => redisBenchmark(args, signal))
+  const { perSecond, p50, p99, max, command } = result
+  return {
+    values: { perSecond, p50, p99, max, ...microsPer(cpu, requests) },
+    details: { command },
+  }
+}
 
 /** Runs the generator. The values are latencies in milliseconds, and Redis's CPU time per reply in microseconds. */
 export async function measureLoad(server: RedisServer, options: LoadOptions) {

@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { isIsolated } from './generator/program.ts'
 
@@ -6,15 +7,15 @@ import { isIsolated } from './generator/program.ts'
  * The largest number of concurrent connections of a process on this machine: the hard limit of descriptors (a process
  * may raise its soft limit to it), less 100 for other files.
  */
-export async function maxConnections(): Promise<number> {
-  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+export function maxConnections(): number {
+  const limits = process.platform === 'linux' ? readFileSync('/proc/self/limits', 'utf8') : ''
   const [, hard = '1024'] = /^Max open files\s+\S+\s+(\d+|unlimited)/m.exec(limits) ?? []
   return Math.max(0, Number(hard.replace('unlimited', 'Infinity')) - 100)
 }
 
 /** @throws Problem when a process cannot have this number of concurrent connections. */
 export async function requireConnections(count: number): Promise<void> {
-  const most = await maxConnections()
+  const most = maxConnections()
   if (count <= most) return
   throw new Problem(
     `${count} concurrent connections need more descriptors than a process may have here (at most ${most} connections). Raise the limit (ulimit -Hn, as root, or LimitNOFILE), or use fewer connections.`,

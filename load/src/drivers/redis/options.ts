@@ -1,24 +1,7 @@
 import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { type RedisBuild, redisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 
 // Options of several experiments.
-
-export interface BuildsOptions {
-  builds: RedisBuild[]
-}
-
-/** `--builds` */
-export function addBuilds(command: Command, defaults: readonly RedisBuild[]): void {
-  command.addOption(
-    new Option(
-      '--builds <list>',
-      `any of ${redisBuilds.join(', ')}; patched@0005 has the patches up to 0005`,
-    )
-      .argParser(list(redisBuild))
-      .default([...defaults], defaults.join(',')),
-  )
-}
 
 /** An option for a list of names. Default: all of them. */
 export function namesOption<Name extends string>(

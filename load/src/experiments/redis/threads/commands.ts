@@ -1,5 +1,6 @@
-/** The commands of the experiment, see `commandOf`. */
-export const commandNames = ['GET', 'SET', 'MIX', 'MGET', 'LPUSH'] as const
+import type { commandNames } from '../settings.ts'
+
+/** A command of the preset, see `commandOf`. */
 export type CommandName = (typeof commandNames)[number]
 
 /** Texts for tables, if they differ from the name. */

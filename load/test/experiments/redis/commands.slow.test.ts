@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { requireRedisBenchmark } from '../../src/drivers/redis/redis-benchmark.ts'
-import { runExperiment } from '../support/experiment.ts'
+import { requireRedisBenchmark } from '../../../src/drivers/redis/redis-benchmark.ts'
+import { runExperiment } from '../../support/experiment.ts'
 
 test('big-keys measures LRANGE by length, and DEL and UNLINK by type', async () => {
   const args = [
@@ -13,7 +13,7 @@ test('big-keys measures LRANGE by length, and DEL and UNLINK by type', async () 
     '--lengths=1,5000',
     '--elements=200000',
   ]
-  const { result } = await runExperiment('commands', args)
+  const { result } = await runExperiment('redis commands', args)
   const metric = (name: string, one: Record<string, unknown>) => {
     const same = (of: object) => expect.objectContaining(one).asymmetricMatch(of)
     return Number(result.samples.find((sample) => same(sample.case))?.values[name])
@@ -36,7 +36,7 @@ test('big-keys measures LRANGE by length, and DEL and UNLINK by type', async () 
 test('info shows that CLIENT LIST needs more CPU time with more clients', async () => {
   // Long enough for a reply on a busy machine.
   const args = ['--quick', '--sets=info', '--duration=0.3', '--idle=10,800']
-  const { result } = await runExperiment('commands', args)
+  const { result } = await runExperiment('redis commands', args)
   const cost = (command: string, idle: number) =>
     result.samples.find(({ case: one }) => one.command === command && one.idle === idle)?.values
       .mainCpuMicros
@@ -47,7 +47,7 @@ test('info shows that CLIENT LIST needs more CPU time with more clients', async 
 
 test('large-requests reads the same number of values in each form', async () => {
   const args = ['--quick', '--sets=large-requests', '--duration=0.3', '--values=10,2000']
-  const { result } = await runExperiment('commands', args)
+  const { result } = await runExperiment('redis commands', args)
   const metric = (name: string, command: string, elements: number) => {
     const isThis = ({ case: one }: (typeof result.samples)[number]) =>
       one.command === command && one.elements === elements
@@ -69,7 +69,7 @@ test('large-requests reads the same number of values in each form', async () => 
 
 test('node-clients shows the share of redis-benchmark that clients of Node reach', async () => {
   const args = ['--quick', '--sets=node-clients', '--duration=0.2', '--requests=2000']
-  const { text, result } = await runExperiment('commands', args)
+  const { text, result } = await runExperiment('redis commands', args)
   expect(text).toMatch(/^ioredis +kept .* 0\.50-0\.60$/m)
   const rates = (client: string, connection: string) =>
     result.samples
@@ -86,7 +86,7 @@ test('node-clients shows the share of redis-benchmark that clients of Node reach
 const firstWord = (name: unknown) => /^[A-Z]+/.exec(String(name))?.[0]
 
 test('commands runs the default tests of redis-benchmark and shows the source articles', async () => {
-  const { text, result } = await runExperiment('commands', [
+  const { text, result } = await runExperiment('redis commands', [
     '--quick',
     '--sets=usual',
     '--requests=1000',

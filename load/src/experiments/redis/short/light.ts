@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createConnection } from 'node:net'
-import { cpuDuring, measureLoad, microsPer } from '../../drivers/redis/cost.ts'
-import { generateLoad, type LoadOptions } from '../../drivers/redis/generator/load.ts'
-import { encode } from '../../drivers/redis/raw-connection.ts'
-import type { RedisServer } from '../../drivers/redis/server.ts'
-import { type Case, type Measured, product } from '../../experiment/shape.ts'
+import { cpuDuring, measureLoad, microsPer } from '../../../drivers/redis/cost.ts'
+import { generateLoad, type LoadOptions } from '../../../drivers/redis/generator/load.ts'
+import { encode } from '../../../drivers/redis/raw-connection.ts'
+import type { RedisServer } from '../../../drivers/redis/server.ts'
+import { type Case, type Measured, product } from '../../../experiment/shape.ts'
 
 /** Clients of the load `burst`, which connect at the same moment. */
 const BURST = 10
@@ -19,19 +19,13 @@ const lightLoads = {
   'half-close': {},
 }
 
-export type LightLoad = keyof typeof lightLoads
-export const lightLoadNames = Object.keys(lightLoads) as LightLoad[]
-export const isLight = (load: unknown): load is LightLoad =>
-  lightLoadNames.some((name) => name === load)
 /** Concurrent connections, at most. */
 export const LIGHT_CLIENTS = Math.max(...lightLoads.rates.clients)
 /** A setting of Redis that `SLOW` needs. */
 export const LIGHT_CONFIG = { 'enable-debug-command': 'local' }
 
-export const lightCases = (
-  load: LightLoad,
-  factors: Readonly<Record<string, readonly (string | number)[]>>,
-) => product<Case>({ load: [load], ...lightLoads[load], ...factors })
+export const lightCases = (load: keyof typeof lightLoads) =>
+  product<Case>({ load: [load], ...lightLoads[load] })
 
 /** Measures a case of `lightCases`. `short` has the target, the command and the end of its connections. */
 export async function runLight(

@@ -1,8 +1,8 @@
 import { sum } from 'simple-statistics'
-import { generateLoad } from '../../drivers/redis/generator/load.ts'
-import type { RedisServer } from '../../drivers/redis/server.ts'
-import { countSystemCalls } from '../../drivers/redis/system-calls.ts'
-import type { Case, Measured } from '../../experiment/shape.ts'
+import { generateLoad } from '../../../drivers/redis/generator/load.ts'
+import type { RedisServer } from '../../../drivers/redis/server.ts'
+import { countSystemCalls } from '../../../drivers/redis/system-calls.ts'
+import type { Case, Measured } from '../../../experiment/shape.ts'
 import { loop, type Sent, valuesIn } from './measure.ts'
 
 /** All requests read random ones of these keys, with values of `VALUE_BYTES`. */

@@ -2,18 +2,12 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { parseInfo } from '@onetrip/session-store'
-import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
-import type { Experiment } from '../../experiment/experiment.ts'
-import { asCost } from '../../experiment/shape.ts'
-import { range, sectionOf } from '../../reporting/columns.ts'
+import type { RedisServer } from '../../../drivers/redis/server.ts'
+import { range, sectionOf } from '../../../reporting/columns.ts'
+import type { Preset } from '../redis.ts'
 import type { Reading, Work } from './client.ts'
-
-interface Bench {
-  redis: Redis
-  read(work: Work): Promise<Reading>
-}
 
 /** A client, and the way in which it reads replies. */
 interface Mode extends Pick<Work, 'reads'> {
@@ -43,8 +37,8 @@ const modes: Readonly<Record<string, Mode>> = {
 const limitMegabytes = (megabytes: unknown) => Math.round(Number(megabytes) / 4)
 
 /** The memory of unread replies, with different limits. */
-export const slowReader: Experiment<{ megabytes: number }, Bench> = {
-  name: 'slow-reader',
+export const slowReader: Preset = {
+  name: 'redis slow-reader',
   title: 'Redis: unread replies',
   summary: 'memory of Redis with a client that does not read its replies',
   about: `
@@ -58,57 +52,28 @@ store reads about as many bytes with 500 calls in flight, and with all calls at 
 once for 0.3 s. The result is the memory that Redis allocates (used_memory), read every 2 ms.
 
 Examples:
-  npm run load -- slow-reader --megabytes 256 --rounds 1`,
-  rounds: 3,
+  npm run load -- redis slow-reader --megabytes 256 --rounds 1`,
   duration: 1,
   quick: { rounds: 1, duration: 0.5 },
-  configure(command) {
-    command.option(
-      '--megabytes <n>',
-      'total size of the replies in a run',
-      wholeNumber(16, 512),
-      64,
-    )
-  },
+  settings: { builds: ['patched'], threads: [1], megabytes: 64 },
 
   factors: [
     { name: 'client', label: 'client and setting', text: (name) => modes[name]?.name ?? '' },
+    'threads',
+    'build',
   ],
   subject: 'client',
-  metrics: [
-    { name: 'addedMegabytes', label: 'memory added, peak MB', ...asCost },
-    { name: 'readMegabytes', label: 'replies read MB' },
-    { name: 'closedAfter', label: 'closed by Redis after s', format: 'fixed' },
-    { name: 'refusedWrites', label: "others' writes refused", format: 'percent' },
-    { name: 'refusedCalls', label: 'calls refused by the store', format: 'whole' },
-  ],
   progress: ['addedMegabytes'],
 
-  async prepare(context) {
-    const { socket, port } = await context.startRedis({ build: 'patched' })
-    const redis = new Redis(socket)
-    context.defer(() => redis.disconnect())
-    const worker = new Worker(new URL('./client.ts', import.meta.url), { workerData: { port } })
-    context.defer(() => worker.terminate())
-    const answer = async () => (await once(worker, 'message', { signal: context.signal }))[0]
-    await answer() // ready
-    return {
-      redis,
-      read(work) {
-        worker.postMessage(work)
-        return answer()
-      },
-    }
-  },
-
+  server: () => ({ busy: 1 }),
   cases: () => Object.keys(modes).map((client) => ({ client })),
 
-  async measure({ client }, { redis, read }, { options, context: { signal } }) {
+  async measure({ client }, { server }, { options, context: { signal } }) {
     const { reads, atOnce = Number.POSITIVE_INFINITY } = modes[String(client)] as Mode
-    const settings = settingsFor(String(client), `${limitMegabytes(options.megabytes)}mb`)
-    await redis.config('SET', ...Object.entries(settings).flat())
-    const work = { reads, atOnce, megabytes: options.megabytes, sendMs: options.duration * 1_000 }
-    return { values: await watchMemory(redis, signal, () => read(work)) }
+    const { megabytes, duration } = options
+    const settings = settingsFor(String(client), `${limitMegabytes(megabytes)}mb`)
+    const work = { reads, atOnce, megabytes, sendMs: duration * 1_000 }
+    return { values: await readFrom(server, work, settings, signal) }
   },
 
   sections: (rows, { options: { megabytes } }) => [
@@ -124,6 +89,30 @@ Examples:
       ],
     }),
   ],
+}
+
+/** Runs the client in its thread, with these settings of Redis. */
+async function readFrom(
+  { socket, port }: RedisServer,
+  work: Work,
+  settings: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) {
+  const redis = new Redis(socket)
+  const worker = new Worker(new URL('./client.ts', import.meta.url), { workerData: { port } })
+  const answer = async () => (await once(worker, 'message', { signal }))[0]
+  try {
+    await redis.config('SET', 'maxmemory', '0') // the limit of the previous case
+    await answer() // ready
+    await redis.config('SET', ...Object.entries(settings).flat())
+    return await watchMemory(redis, signal, async (): Promise<Reading> => {
+      worker.postMessage(work)
+      return await answer()
+    })
+  } finally {
+    redis.disconnect()
+    await worker.terminate()
+  }
 }
 
 const LOOK_MS = 2

@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Profile } from '../../drivers/redis/profile.ts'
-import { figure, percent } from '../../experiment/figures.ts'
-import type { Result } from '../../experiment/result.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
-import type { Section } from '../../experiment/section.ts'
+import type { Profile } from '../../../drivers/redis/profile.ts'
+import { figure, percent } from '../../../experiment/figures.ts'
+import type { Result } from '../../../experiment/result.ts'
+import type { Row, Rows } from '../../../experiment/rows.ts'
+import type { Section } from '../../../experiment/section.ts'
 import {
   type Column,
   errors,
@@ -14,8 +14,9 @@ import {
   range,
   ratio,
   sectionOf,
-} from '../../reporting/columns.ts'
-import { shapeNames, shapeOf } from './shapes.ts'
+} from '../../../reporting/columns.ts'
+import { articleShapes } from '../settings.ts'
+import { shapeOf } from './shapes.ts'
 
 // The loads, in addition to those of the source articles.
 export const SHORT = 'short'
@@ -58,24 +59,24 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       title: 'Long connections',
       caption: `${options.long} long connections, one GET after another, without and with ${options.connections} short connections`,
       columns: [
-        range('perSecond', long, 'commands/s'),
+        range('perSecond', long),
         range('p50', long),
         range('p99', long),
-        range('mainCpuMicros', long, 'main thread CPU µs /command'),
+        range('mainCpuMicros', long),
         ratio('mainCpuMicros', 'CPU × stock'),
         ratio('instructions', 'instructions × stock'),
       ],
     }),
-    ...shapeNames.map((load) => {
+    ...articleShapes.map((load) => {
       const own = rows.where({ load })
       return sectionOf(own, {
         title: `The source articles' ${load}`,
         caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and our generator with the same load`,
         columns: [
-          range('perSecond', own),
+          range('perSecond', own, 'requests/s'),
           ratio('perSecond', '× stock'),
           fromArticles('articles requests/s', articles, 'load', 'tool', 'build'),
-          range('mainCpuMicros', own),
+          range('mainCpuMicros', own, 'main thread CPU µs /request'),
           ratio('mainCpuMicros', 'CPU × stock'),
           'max',
           errors,
@@ -115,7 +116,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   ].filter(({ tables: [table] }) => table?.rows.length)
 }
 
-const patches = fileURLToPath(new URL('../../../../apps/server-build/patches', import.meta.url))
+const patches = fileURLToPath(new URL('../../../../../apps/server-build/patches', import.meta.url))
 
 /** The name of the last patch of a build such as `patched@0005`. */
 function lastPatch({ case: { build } }: Row): string {

@@ -1,8 +1,8 @@
-import { figure, percent, withRange, withRatioRange } from '../../experiment/figures.ts'
-import type { Result } from '../../experiment/result.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
-import type { Section } from '../../experiment/section.ts'
-import type { Ratio } from '../../experiment/statistics.ts'
+import { figure, percent, withRange, withRatioRange } from '../../../experiment/figures.ts'
+import type { Result } from '../../../experiment/result.ts'
+import type { Row, Rows } from '../../../experiment/rows.ts'
+import type { Section } from '../../../experiment/section.ts'
+import type { Ratio } from '../../../experiment/statistics.ts'
 import {
   type Column,
   errors,
@@ -11,7 +11,7 @@ import {
   median,
   range,
   sectionOf,
-} from '../../reporting/columns.ts'
+} from '../../../reporting/columns.ts'
 
 const RATE = 'perSecond'
 

@@ -1,11 +1,11 @@
 import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import { runExperiment } from '../support/experiment.ts'
-import { runLoad } from '../support/run.ts'
+import { runExperiment } from '../../support/experiment.ts'
+import { runLoad } from '../../support/run.ts'
 
-test('pipelining has a row for each command and number of values', async () => {
-  const args = ['--rounds=1', '--duration=0.1', '--pipelines=10', '--keys=10', '--clients=10']
-  const { text, result } = await runExperiment('pipelining', args)
+test('pipelines has a row for each command and number of values', async () => {
+  const args = ['--rounds=1', '--duration=0.1', '--pipeline=10', '--values=10', '--connections=10']
+  const { text, result } = await runExperiment('redis pipelines', args)
   expect(text).toMatch(/^GET .* 1 .* 70,671 /m)
   expect(result.samples.map(({ case: { command, values } }) => `${command} ${values}`)).toEqual([
     'GET 1',
@@ -23,7 +23,7 @@ test('pipelining has a row for each command and number of values', async () => {
 
 test('an interrupt ends redis-benchmark', async () => {
   const state = await temporaryFolder()
-  const args = ['pipelining', '--duration=60', '--pipelines=2', '--keys=10']
+  const args = ['redis', 'pipelines', '--duration=60', '--pipeline=2', '--values=10']
   const load = await runLoad({ state, args, until: /^Warm-up/ })
   load.signal('SIGINT')
   expect((await load.exited).code).toBe(130)

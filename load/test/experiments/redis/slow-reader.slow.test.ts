@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { runExperiment } from '../support/experiment.ts'
+import { runExperiment } from '../../support/experiment.ts'
 
 test('slow-reader: unread replies use memory unless a limit is set', async () => {
   const args = ['--rounds=1', '--megabytes=16', '--duration=0.2']
-  const { result } = await runExperiment('slow-reader', args)
+  const { result } = await runExperiment('redis slow-reader', args)
   const run = (client: string) => {
     const sample = result.samples.find((one) => one.case.client === client)
     if (!sample) throw new Error(`no run of ${client}`)

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createSessionStore, StoreError } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Redis } from 'ioredis'
-import { encode, rawSocket } from '../../drivers/redis/raw-connection.ts'
+import { encode, rawSocket } from '../../../drivers/redis/raw-connection.ts'
 
 // The client in its own thread, so that it does not block the thread that measures the server's memory. It fills the
 // Redis on `workerData.port`, posts `ready`, and then answers each `Work` with a `Reading`.
@@ -41,6 +41,7 @@ async function fill(): Promise<void> {
   await redis.set('slow-reader:string', element.repeat(ELEMENTS))
   await redis.mset(...hash)
   await redis.hset('slow-reader:hash', ...hash)
+  await redis.del('slow-reader:list')
   await redis.rpush('slow-reader:list', ...list)
   redis.disconnect()
 }

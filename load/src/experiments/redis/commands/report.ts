@@ -1,9 +1,16 @@
-import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../drivers/redis/background-load.ts'
-import { figure } from '../../experiment/figures.ts'
-import type { Result } from '../../experiment/result.ts'
-import type { Row, Rows } from '../../experiment/rows.ts'
-import type { Section } from '../../experiment/section.ts'
-import { fromArticles, marked, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../../drivers/redis/background-load.ts'
+import { figure } from '../../../experiment/figures.ts'
+import type { Result } from '../../../experiment/result.ts'
+import type { Row, Rows } from '../../../experiment/rows.ts'
+import type { Section } from '../../../experiment/section.ts'
+import {
+  fromArticles,
+  marked,
+  median,
+  range,
+  ratio,
+  sectionOf,
+} from '../../../reporting/columns.ts'
 import { DELETIONS } from './measure.ts'
 import { NEW } from './node-clients.ts'
 import { tests } from './tests.ts'
@@ -25,7 +32,12 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const others = `${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s`
   const deletions = deletionsIn(rows)
   const reads = rows.where({ set: 'big-keys' }).filter((row) => !deletions.all.includes(row))
-  const latencies = [range('p50', rows), range('p99', rows), 'max']
+  const longest = 'GET longest ms'
+  const latencies = [
+    range('p50', rows, 'GET p50 ms'),
+    range('p99', rows, 'GET p99 ms'),
+    median('max', rows, longest),
+  ]
   return [
     sectionOf(rows.where({ set: 'usual' }), {
       title: 'Command by command',
@@ -60,7 +72,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       columns: [
         range('executionMicros', rows),
         range('backgroundCpuMicros', rows),
-        range('max', rows),
+        range('max', rows, longest),
       ],
     }),
     sectionOf(rows.where({ set: 'large-requests' }), {
@@ -71,7 +83,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         { head: 'values per request', cell: (row) => row.text('elements') },
         range('perSecond', rows, 'values/s'),
         range('mainCpuMicros', rows, 'main thread CPU µs /value'),
-        'systemCalls',
+        median('systemCalls', rows, 'system calls /1,000 values'),
         range('executionMicros', rows),
         ...latencies,
       ],

@@ -1,10 +1,10 @@
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, test } from 'vitest'
-import { countInstructions } from '../../src/drivers/redis/instructions.ts'
-import type { Sample } from '../../src/experiment/result.ts'
-import { runExperiment } from '../support/experiment.ts'
-import { namespaces } from '../support/namespaces.ts'
-import { runLoad } from '../support/run.ts'
+import { countInstructions } from '../../../src/drivers/redis/instructions.ts'
+import type { Sample } from '../../../src/experiment/result.ts'
+import { runExperiment } from '../../support/experiment.ts'
+import { namespaces } from '../../support/namespaces.ts'
+import { runLoad } from '../../support/run.ts'
 
 const once = ['--quick', '--duration=0.1', '--builds=patched']
 
@@ -25,10 +25,10 @@ function expectValues({ values, errors }: Sample, ...missing: string[]) {
   for (const [name, value] of known) expect(value, name).toBeGreaterThanOrEqual(0)
 }
 
-describe('short-connections', () => {
+describe('redis short', () => {
   test('measures short connections, and long connections at the same time', async () => {
     const args = [...once, '--idle=0,50', '--long=5', '--transports=tcp,unix']
-    const { text, result } = await runExperiment('short-connections', args)
+    const { text, result } = await runExperiment('redis short', args)
     expect(text).toMatch(/^Unix socket +50 +patched .*[\d.]+ /m)
     expect(text).toMatch(/^long with short +patched /m)
     expect(casesOf(result.samples, 'load', 'transport', 'idle')).toEqual([
@@ -50,7 +50,7 @@ describe('short-connections', () => {
 
   test('measures loads that leave Redis idle most of the time', async () => {
     const args = [...once, '--shape=rates,burst,half-close']
-    const { text, result } = await runExperiment('short-connections', args)
+    const { text, result } = await runExperiment('redis short', args)
     expect(text).toContain('Time until they see the end of the connection')
     const loads = casesOf(result.samples, 'load')
     expect(loads).toEqual([...Array(12).fill('rates'), 'burst', 'half-close'])
@@ -63,7 +63,7 @@ describe('short-connections', () => {
 
   test.skipIf(!namespaces)('clients connect from a second network namespace', async () => {
     const args = [...once, '--idle=0', '--long=5', '--transports=veth']
-    const { result } = await runExperiment('short-connections', args)
+    const { result } = await runExperiment('redis short', args)
     expect(casesOf(result.samples, 'load', 'transport')).toEqual([
       'short veth',
       'long veth',
@@ -75,8 +75,8 @@ describe('short-connections', () => {
 
   test('--shape runs redis-benchmark like the source articles', async () => {
     const shape = ['--shape=get-8000', '--requests=10000']
-    const args = [...once, ...shape, '--io-threads=2']
-    const { text, result } = await runExperiment('short-connections', args)
+    const args = [...once, ...shape, '--threads=2']
+    const { text, result } = await runExperiment('redis short', args)
     expect(text).toContain('redis-benchmark -k 0 -t get -n 10000 -c 8000')
     // Without a network namespace, the limits are not changed.
     const limits = result.network === 'own namespace' ? 'none' : 'as usual'
@@ -99,17 +99,17 @@ describe('short-connections', () => {
     ['--requests=10', /--requests has no effect without --shape/],
   ] as const)('rejects %s', async ([arg, message]) => {
     const state = await temporaryFolder()
-    const args = ['short-connections', '--builds=patched', ...arg.split(' ')]
+    const args = ['redis', 'short', '--builds=patched', ...arg.split(' ')]
     const load = await runLoad({ state, args, until: message })
     expect((await load.exited).code).toBe(1)
     expect(await filesIn(state)).toEqual([])
   })
 })
 
-describe('io-threads', () => {
+describe('redis threads', () => {
   test('has a row for each command, size and setting', async () => {
     const args = ['--threads=1,2', '--bytes=64,20000', '--pipeline=3', '--connections=8']
-    const { result } = await runExperiment('io-threads', [...once, ...args])
+    const { result } = await runExperiment('redis threads', [...once, ...args])
     const loads = ['64', '20000']
     expect(casesOf(result.samples, 'command', 'bytes', 'threads')).toEqual(
       ['GET', 'SET', 'MIX', 'MGET', 'LPUSH'].flatMap((command) =>
@@ -127,7 +127,7 @@ describe('io-threads', () => {
 
   test('rejects options that could need gigabytes of memory', async () => {
     const state = await temporaryFolder()
-    const args = ['io-threads', '--builds=patched', '--bytes=65536', '--pipeline=1,100']
+    const args = ['redis', 'threads', '--builds=patched', '--bytes=65536', '--pipeline=1,100']
     const load = await runLoad({ state, args, until: /MGET of 64 kB, pipeline 100: .* 1 GB/ })
     expect((await load.exited).code).toBe(1)
     expect(await filesIn(state)).toEqual([])
@@ -137,14 +137,19 @@ describe('io-threads', () => {
 test('rejects REDIS_SERVER', async () => {
   const state = await temporaryFolder()
   const env = { REDIS_SERVER: '/usr/bin/redis-server' }
-  const load = await runLoad({ state, args: ['commands'], env, until: /Unset REDIS_SERVER/ })
+  const load = await runLoad({
+    state,
+    args: ['redis', 'commands'],
+    env,
+    until: /Unset REDIS_SERVER/,
+  })
   expect((await load.exited).code).toBe(1)
 })
 
 test('when it is killed, its programs end', async () => {
   const state = await temporaryFolder()
   // One Redis is paused meanwhile.
-  const args = ['short-connections', ...once, '--idle=100,200', '--rounds=1000']
+  const args = ['redis', 'short', ...once, '--idle=100,200', '--rounds=1000']
   const load = await runLoad({ state, args, until: /^Round 1\b/ })
   expect((await processesOf(state)).length).toBeGreaterThan(1)
   load.signal('SIGKILL')

@@ -1,24 +1,16 @@
 import { availableParallelism } from 'node:os'
 import { parseInfo } from '@onetrip/session-store'
-import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Redis } from 'ioredis'
-import { limitedByGenerator, measureLoad } from '../../drivers/redis/cost.ts'
-import { requireConnections } from '../../drivers/redis/limits.ts'
-import {
-  addBuilds,
-  type BuildsOptions,
-  namesOption,
-  numbersOption,
-} from '../../drivers/redis/options.ts'
-import type { RedisServer } from '../../drivers/redis/server.ts'
-import { fillKeys, redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
-import type { Experiment } from '../../experiment/experiment.ts'
-import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
+import { limitedByGenerator, measureLoad } from '../../../drivers/redis/cost.ts'
+import type { RedisServer } from '../../../drivers/redis/server.ts'
+import { fillKeys } from '../../../drivers/redis/servers.ts'
+import { product } from '../../../experiment/shape.ts'
+import type { Preset } from '../redis.ts'
+import { commandNames } from '../settings.ts'
 import {
   bytesInFlight,
   type CommandName,
-  commandNames,
   commandOf,
   commandTexts,
   keysOf,
@@ -27,24 +19,13 @@ import {
 } from './commands.ts'
 import { sectionsOf } from './report.ts'
 
-interface IoThreadsOptions extends BuildsOptions {
-  threads: number[]
-  commands: CommandName[]
-  /** Sizes of the values. */
-  bytes: number[]
-  /** Commands per pipeline. */
-  pipeline: number[]
-  connections: number
-  rate?: number
-}
-
 const cores = availableParallelism()
 
 const MAX_BYTES_IN_FLIGHT = 2 ** 30
 
 /** Rate and CPU time with and without Redis's I/O threads. */
-export const ioThreads: Experiment<IoThreadsOptions, (one: Case) => RedisServer> = {
-  name: 'io-threads',
+export const threads: Preset = {
+  name: 'redis threads',
   title: 'Redis: I/O threads',
   summary: 'GET, SET, MGET of 10 and LPUSH with I/O threads, by size of the values and pipeline',
   about: `
@@ -62,48 +43,30 @@ predicts the rate with more cores; this extrapolation is labelled in the report.
 be compared, but each command needs more CPU time of the main thread.
 
 Examples:
-  npm run load -- io-threads --threads 1,2,3,4,8
-  npm run load -- io-threads --threads 1,2,4,8 --bytes 100 --pipeline 1 --connections 400   (as the articles)
-  npm run load -- io-threads --commands GET --bytes 100,4096,1000000 --pipeline 1 --connections 200
-  npm run load -- io-threads --builds stock,patched --commands GET,SET --bytes 64 --rate 20000`,
-  rounds: 3,
+  npm run load -- redis threads --threads 1,2,3,4,8
+  npm run load -- redis threads --threads 1,2,4,8 --bytes 100 --pipeline 1 --connections 400   (as the articles)
+  npm run load -- redis threads --commands GET --bytes 100,4096,1000000 --pipeline 1 --connections 200
+  npm run load -- redis threads --builds stock,patched --commands GET,SET --bytes 64 --rate 20000`,
   duration: 0.4,
   quick: { rounds: 1, duration: 0.2, bytes: [64, 16_384] },
-  configure(command) {
-    addBuilds(command, ['patched'])
-    const threads = cores < 4 ? [1, 3] : [1, 4, 8]
-    const sizes = [64, 1_024, 16_384, 65_536]
-    const perPipeline = 'commands per pipeline'
-    const total = 'commands/s of all connections (default: no limit)'
-    command
-      .addOption(numbersOption('--threads <list>', 'settings of io-threads', [1, 128], threads))
-      .addOption(namesOption('--commands <list>', commandNames))
-      .addOption(numbersOption('--bytes <list>', 'sizes of the values', [1, 2 ** 24], sizes))
-      .addOption(numbersOption('--pipeline <list>', perPipeline, [1, 1_000], [1, 8]))
-      .option('--connections <n>', 'long-lived connections', wholeNumber(1, 10_000), 50)
-      .option('--rate <n>', total, wholeNumber(1, 1_000_000))
+  settings: {
+    builds: ['patched'],
+    threads: cores < 4 ? [1, 3] : [1, 4, 8],
+    commands: [...commandNames],
+    bytes: [64, 1_024, 16_384, 65_536],
+    pipeline: [1, 8],
+    connections: 50,
+    rate: undefined,
   },
-  isolated: ({ builds }) => builds,
 
   factors: [
     { name: 'command', text: (name) => commandTexts[name] ?? String(name) },
     { name: 'bytes', label: 'value', text: sizeText },
-    { name: 'pipeline', label: 'pipeline' },
-    { name: 'build' },
-    { name: 'threads', label: 'I/O threads' },
+    'pipeline',
+    'build',
+    'threads',
   ],
   subject: 'threads',
-  metrics: [
-    { name: 'perSecond', label: 'commands/s', ...asRate },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /command', ...asCost },
-    { name: 'cpuMicros', label: 'all threads CPU µs /command', ...asCost },
-    { name: 'userMicros', label: 'user CPU µs /command', ...asCost },
-    { name: 'kernelMicros', label: 'kernel CPU µs /command', ...asCost },
-    { name: 'networkPerSecond', label: 'network MB/s' },
-    { name: 'below1', label: 'below 1 ms', format: 'percent' },
-    { name: 'above2', label: 'over 2 ms', format: 'percent' },
-    { name: 'p99', label: 'p99 ms', ...asLatency },
-  ],
   progress: ['perSecond', 'mainCpuMicros', 'below1'],
   doubts: {
     generator: {
@@ -119,8 +82,7 @@ Examples:
   },
   baseline: (_, cases) => ({ threads: Math.min(...cases.map(({ threads }) => Number(threads))) }),
 
-  async prepare(context, { builds, threads, connections, commands, bytes, pipeline }) {
-    await requireConnections(connections)
+  server({ connections, commands, bytes, pipeline }) {
     for (const one of product({ name: commands, size: bytes, commands: pipeline })) {
       const { name, size } = one
       if (bytesInFlight(name, size, connections * one.commands) <= MAX_BYTES_IN_FLIGHT) continue
@@ -129,43 +91,29 @@ Examples:
         `${what}: ${connections} connections could have more than 1 GB in flight. Reduce --connections, --bytes or --pipeline.`,
       )
     }
-    return await redisForEach(context, product({ build: builds, threads }), (one) => {
-      const config = { 'io-threads': String(one.threads) }
-      return startFilledRedis(context, { build: one.build, busy: connections, config })
-    })
+    return { busy: connections }
   },
 
-  cases: (_, { commands: command, bytes, pipeline, builds: build, threads }) =>
-    product<Case>({ command, bytes, pipeline, build, threads }),
+  cases: ({ commands: command, bytes, pipeline }) => product({ command, bytes, pipeline }),
 
-  async measure(one, serverOf, { options, context: { signal } }) {
-    const server = serverOf(one)
+  async measure(one, { server, target }, { options, context: { signal } }) {
     const { connections, rate = 0, duration: seconds } = options
     const [bytes, pipeline] = [Number(one.bytes), Number(one.pipeline)]
     const keys = keysOf(bytes)
     await fillKeys(server.socket, keys, bytes)
+    const command = commandOf(one.command as CommandName, bytes)
+    const load = { target, mode: 'discard', connections, keys, pipeline, rate, command } as const
     const { result, failures, userShare, commandBytes } = await countInRedis(server, () =>
-      measureLoad(server, {
-        target: { port: server.port },
-        mode: 'discard',
-        connections,
-        keys,
-        pipeline,
-        rate,
-        command: commandOf(one.command as CommandName, bytes),
-        end: { seconds },
-        signal,
-      }),
+      measureLoad(server, { ...load, end: { seconds }, signal }),
     )
     const { perSecond, cpuMicros } = result.values
-    const use = {
-      userMicros: cpuMicros * userShare,
-      kernelMicros: cpuMicros * (1 - userShare),
-      networkPerSecond: (perSecond * commandBytes) / 1e6,
-    }
     return {
-      ...result,
-      values: { ...result.values, ...use },
+      values: {
+        ...result.values,
+        userMicros: cpuMicros * userShare,
+        kernelMicros: cpuMicros * (1 - userShare),
+        networkPerSecond: (perSecond * commandBytes) / 1e6,
+      },
       errors: { ...result.errors, ...failures },
       doubts: Number(one.threads) > cores ? [...result.doubts, 'crowded'] : result.doubts,
     }

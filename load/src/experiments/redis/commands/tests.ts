@@ -1,6 +1,6 @@
-import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
-import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
-import type { RedisServer } from '../../drivers/redis/server.ts'
+import { measureBenchmark } from '../../../drivers/redis/cost.ts'
+import type { RedisServer } from '../../../drivers/redis/server.ts'
+import type { Measured } from '../../../experiment/shape.ts'
 
 /** The default tests of redis-benchmark: arguments, and commands per second in the source articles. */
 export const tests: Readonly<Record<string, readonly [args: string, inArticles?: number]>> = {
@@ -36,11 +36,9 @@ export async function benchmark(
   requests: number,
   signal: AbortSignal,
   more = '',
-) {
+): Promise<Measured> {
   const run = (test = '') =>
-    redisBenchmark(`-p ${server.port} -c 1 -n ${requests}${more} ${test}`.split(' '), signal)
+    measureBenchmark(server, `-c 1 -n ${requests}${more} ${test}`, requests, signal)
   if (READS_LIST.test(name)) await run('-t lpush')
-  const { result, cpu } = await cpuDuring(server, () => run(tests[name]?.[0]))
-  const { perSecond, command } = result
-  return { values: { perSecond, ...microsPer(cpu, requests) }, details: { command } }
+  return await run(tests[name]?.[0])
 }

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
-import { ioThreads } from '../../src/experiments/io-threads/io-threads.ts'
-import { partOf } from '../../src/reporting/part.ts'
-import { resultOf, runsOf } from '../support/result.ts'
+import type { Experiment } from '../../../src/experiment/experiment.ts'
+import { experimentOf } from '../../../src/experiments.ts'
+import { partOf } from '../../../src/reporting/part.ts'
+import { resultOf, runsOf } from '../../support/result.ts'
+
+const ioThreads = experimentOf('redis threads') as Experiment
 
 // core/documents.test.ts checks the report of the published result.
 

@@ -1,28 +1,16 @@
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
-import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
-import { numbersOption } from '../../drivers/redis/options.ts'
-import { redisBenchmark, requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
-import type { RedisServer } from '../../drivers/redis/server.ts'
+import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import { fillKeys, keyName } from '../../drivers/redis/servers.ts'
-import type { Experiment } from '../../experiment/experiment.ts'
-import { asCost, asLatency, asRate, type Case, product } from '../../experiment/shape.ts'
-import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
-
-interface PipeliningOptions {
-  pipelines: number[]
-  keys: number[]
-  clients: number
-}
-
-interface Bench {
-  server: RedisServer
-  /** Requests per second in the warm-up of each case, to compute the number of requests for the duration. */
-  rates: Map<Case, number>
-}
+import { type Case, product } from '../../experiment/shape.ts'
+import { fromArticles, median, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import type { Preset } from './redis.ts'
 
 /** Requests in the warm-up of a single command. */
 const FIRST_REQUESTS = 20_000
+
+/** Requests per second in the warm-up of each case, to compute the number of requests for the duration. */
+const rates = new WeakMap<Case, number>()
 
 /** The value that redis-benchmark uses. */
 const VALUE = 'xxx'
@@ -36,8 +24,8 @@ const articles = {
 }
 
 /** Throughput and CPU time of pipelines, and of commands with many keys. */
-export const pipelining: Experiment<PipeliningOptions, Bench> = {
-  name: 'pipelining',
+export const pipelines: Preset = {
+  name: 'redis pipelines',
   title: 'Redis: pipelines',
   summary: 'GET and SET in pipelines of 1 to 100, and MGET and MSET',
   about: `
@@ -49,29 +37,19 @@ With short pipelines, redis-benchmark limits the rate, because it has one thread
 CPU time of Redis per value, and the ceiling: the rate at which Redis's main thread would be busy all the time.
 
 Examples:
-  npm run load -- pipelining --pipelines 1,8,16,32 --keys 16`,
-  rounds: 3,
+  npm run load -- redis pipelines --pipeline 1,8,16,32 --values 16`,
   duration: 0.8,
-  quick: { rounds: 1, duration: 0.3, pipelines: [1, 10, 100], keys: [10] },
-  configure(command) {
-    const sizes = [1, 2, 5, 10, 20, 50, 100]
-    command
-      .addOption(numbersOption('--pipelines <list>', 'commands per pipeline', [1, 10_000], sizes))
-      .addOption(numbersOption('--keys <list>', 'keys per MGET or MSET', [2, 1_000], [10, 100]))
-      .option('--clients <n>', 'number of connections', wholeNumber(1, 1_000), 50)
+  quick: { rounds: 1, duration: 0.3, pipeline: [1, 10, 100], values: [10] },
+  settings: {
+    builds: ['patched'],
+    threads: [1],
+    pipeline: [1, 2, 5, 10, 20, 50, 100],
+    values: [10, 100],
+    connections: 50,
   },
 
-  factors: [{ name: 'command' }, { name: 'values', label: 'values per round trip' }],
+  factors: ['command', 'values', 'threads', 'build'],
   subject: 'command',
-  metrics: [
-    { name: 'valuesPerSecond', label: 'values/s', ...asRate },
-    { name: 'p50', label: 'p50 ms', ...asLatency },
-    { name: 'p99', label: 'p99 ms', ...asLatency },
-    { name: 'mainCpuMicros', label: 'main thread CPU µs /value', ...asCost },
-    { name: 'ceiling', label: 'ceiling values/s' },
-    { name: 'redisBusy', label: 'Redis busy', format: 'percent' },
-    { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
-  ],
   progress: ['valuesPerSecond', 'mainCpuMicros'],
   doubts: {
     generator: {
@@ -82,29 +60,28 @@ Examples:
   },
   baseline: ({ command }) => ({ command: isReading(String(command)) ? 'GET' : 'SET', values: 1 }),
 
-  async prepare(context, { keys }) {
-    const server = await context.startRedis({ build: 'patched' })
-    await requireRedisBenchmark(context.signal)
-    await fillKeys(server.socket, Math.max(...keys), VALUE.length)
-    return { server, rates: new Map() }
-  },
+  server: ({ connections, values }) => ({
+    busy: connections,
+    benchmark: true,
+    fill: ({ socket }) => fillKeys(socket, Math.max(...values), VALUE.length),
+  }),
 
   /** A single GET and a single SET are always included, because they are the baselines. */
-  cases: (_, { pipelines, keys }) =>
+  cases: ({ pipeline, values }) =>
     [
-      ...product({ values: [...new Set([1, ...pipelines])], command: ['GET', 'SET'] }),
-      ...product({ values: keys, command: ['MGET', 'MSET'] }),
+      ...product({ values: [...new Set([1, ...pipeline])], command: ['GET', 'SET'] }),
+      ...product({ values, command: ['MGET', 'MSET'] }),
     ].toSorted((a, b) => a.values - b.values),
   warmUp: (cases) => cases,
 
-  async measure(one, { server, rates }, { round, options, context: { signal } }) {
+  async measure(one, { server }, { round, options, context: { signal } }) {
     const [command, values] = [String(one.command), Number(one.values)]
     const keys = isVariadic(command) ? values : 1
     const pipeline = values / keys
     const first = (FIRST_REQUESTS * Math.min(pipeline, 10)) / Math.min(keys, 20)
     const wanted = round === 0 ? first : options.duration * (rates.get(one) ?? 0)
-    const requests = Math.max(options.clients * pipeline, Math.ceil(wanted))
-    const args = `-p ${server.port} -c ${options.clients} -n ${requests} -P ${pipeline} ${command}`
+    const requests = Math.max(options.connections * pipeline, Math.ceil(wanted))
+    const args = `-p ${server.port} -c ${options.connections} -n ${requests} -P ${pipeline} ${command}`
     const words = Array.from({ length: keys }, (_, index) =>
       isReading(command) ? [keyName(index)] : [keyName(index), VALUE],
     )
@@ -128,17 +105,17 @@ Examples:
     }
   },
 
-  sections: (rows, { options }) => [
+  sections: (rows, { options: { connections, clients = connections } }) => [
     sectionOf(rows, {
       title: 'Many values in one round trip',
-      caption: `redis-benchmark, ${options.clients} clients`,
+      caption: `redis-benchmark, ${clients} clients`,
       columns: [
         range('valuesPerSecond', rows),
         ratio('valuesPerSecond', '× one value'),
         fromArticles('articles values/s', articles, 'command', 'values'),
         'p50',
         'p99',
-        'mainCpuMicros',
+        median('mainCpuMicros', rows, 'main thread CPU µs /value'),
         'ceiling',
         'redisBusy',
         'generatorBusy',

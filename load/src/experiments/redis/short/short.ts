@@ -1,0 +1,127 @@
+import { Problem } from '@onetrip/stack/problem.ts'
+import { limitedByGenerator, measureLoad } from '../../../drivers/redis/cost.ts'
+import { generateLoad } from '../../../drivers/redis/generator/load.ts'
+import { product } from '../../../experiment/shape.ts'
+import type { Preset } from '../redis.ts'
+import { countedLoad } from './counts.ts'
+import { LIGHT_CLIENTS, LIGHT_CONFIG, lightCases, runLight } from './light.ts'
+import { BESIDE, LONG, SHORT, sectionsOf } from './report.ts'
+import { articleShapesIn, isArticleShape, runShape, shapeOf, tools } from './shapes.ts'
+
+/** The cost of a new connection for each command, by build of Redis. */
+export const short: Preset = {
+  name: 'redis short',
+  title: 'Redis: short connections',
+  summary: 'CPU time of short connections, with idle and long connections',
+  about: `
+Until 4.0.11, Redis searched the list of all clients whenever it closed a connection. The source articles removed
+this search, which gave +37 % requests/s with 8,000 short connections, and +30 % PING_BULK with 10,000. The build
+"baseline" has the search again, "stock" is Redis 8, "patched" has our patches. The search is expensive if many
+clients stay connected, hence the idle connections.
+
+Clients connect from 200 addresses, because a closed connection holds its port for a minute. Redis and the clients
+run in their own network namespace, if the system allows it. With --transports veth, the clients run in a second
+namespace, and a pair of virtual network devices connects the two. Separate runs count system calls (strace, with
+the first number of idle connections) and instructions (perf). perf also samples the main thread, with the largest
+number of idle connections.
+
+--shape runs other loads instead: redis-benchmark like the source articles, and our generator with the same load.
+redis-benchmark closes its oldest connection first, which the search finds at once. In the network namespace,
+closed connections free their ports at once, and the backlog has room for all clients. The last three shapes leave
+Redis idle most of the time.
+  get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
+  ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (takes minutes)
+  ping-10000-kept  the same with -k 1 (long connections)
+  rates            50 to 5,000 connections per second, of 1 client, or of 10 or 50 that connect at the same moment
+  burst            10 clients connect at the same moment, while another one runs commands of 10 ms
+  half-close       a client shuts down its sending side; time until it sees the end of the connection
+
+Examples:
+  npm run load -- redis short --idle most --transports tcp --threads 1,2
+  npm run load -- redis short --idle 9950 --maxclients 10000 --connections 25 --long 0
+  npm run load -- redis short --shape get-8000
+  npm run load -- redis short --shape rates,burst,half-close --builds stock,patched --duration 2`,
+  duration: 1,
+  quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
+  settings: {
+    builds: ['baseline', 'stock', 'patched'],
+    threads: [1],
+    idle: [0, 1_000, 10_000],
+    transports: ['tcp', 'unix'],
+    connections: 50,
+    long: 20,
+    maxclients: undefined,
+    shape: undefined,
+    requests: undefined,
+  },
+
+  factors: ['load', 'tool', 'transport', 'idle', 'clients', 'rate', 'threads', 'build'],
+  subject: 'build',
+  progress: ['perSecond', 'mainCpuMicros'],
+  doubts: {
+    generator: limitedByGenerator,
+    rested: {
+      mark: '‡',
+      text: "Redis's main thread was idle most of the time. The rate is limited by the tool, by its search for a free port, or by repeated SYNs because Redis's backlog was full. Compare CPU times.",
+    },
+  },
+  baseline: () => ({ build: 'stock' }),
+
+  server({ shape, requests, transports, connections, long, maxclients }) {
+    const articles = articleShapesIn(shape)
+    if (requests && articles.length === 0) {
+      throw new Problem('--requests has no effect without --shape get-8000 or ping-10000.')
+    }
+    if (shape && transports.includes('veth')) {
+      throw new Problem('--transports veth has no effect with --shape.')
+    }
+    const room = maxclients === undefined ? {} : { maxclients: String(maxclients) }
+    if (!shape) return { busy: connections + long, config: room }
+    const busy = Math.max(LIGHT_CLIENTS, ...articles.map((name) => shapeOf(name).clients))
+    const config = { ...room, 'tcp-backlog': String(busy), ...LIGHT_CONFIG }
+    const isBenchmark = articles.length > 0
+    return { busy, idle: [0], config, benchmark: isBenchmark, unlimited: isBenchmark }
+  },
+
+  cases({ idle, transports: transport, long, shape }) {
+    if (shape) {
+      return shape.flatMap((load) =>
+        isArticleShape(load) ? product({ load: [load], tool: tools }) : lightCases(load),
+      )
+    }
+    const [first] = product({ transport, idle })
+    const others = long > 0 ? [LONG, BESIDE] : []
+    return [
+      ...product({ load: [SHORT], transport, idle }),
+      ...others.map((load) => ({ ...first, load })),
+    ]
+  },
+
+  async measure(one, { server, target }, { options, context: { signal } }) {
+    const { load, idle } = one
+    const { connections, idle: all } = options
+    const end = { seconds: options.duration }
+    const short = {
+      target,
+      mode: 'short',
+      connections,
+      command: ['GET', '{key}'],
+      end,
+      signal,
+    } as const
+    if (isArticleShape(load)) return await runShape(server, one, options.requests, short)
+    if (options.shape)
+      return await runLight(server, one, { ...short, target: { port: server.port } })
+    if (load === SHORT) {
+      const more = { systemCalls: idle === all[0], profile: idle === Math.max(...all) }
+      return await countedLoad(server, short, more)
+    }
+    const long = { ...short, mode: 'long', connections: options.long } as const
+    if (load === LONG) return await countedLoad(server, long)
+    const [run] = await Promise.all([measureLoad(server, long), generateLoad(short)])
+    // The CPU time of two concurrent loads cannot be separated.
+    return { ...run, values: { ...run.values, mainCpuMicros: null, cpuMicros: null } }
+  },
+
+  sections: sectionsOf,
+}

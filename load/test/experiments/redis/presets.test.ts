@@ -1,0 +1,132 @@
+import { CommanderError } from 'commander'
+import { expect, test } from 'vitest'
+import { completed } from '../../../src/cli.ts'
+import { experimentCommand, optionsOf } from '../../../src/command.ts'
+import { maxConnections } from '../../../src/drivers/redis/limits.ts'
+import { matches } from '../../../src/experiment/rows.ts'
+import type { Case } from '../../../src/experiment/shape.ts'
+import type { RedisOptions } from '../../../src/experiments/redis/redis.ts'
+import { experimentOf, renamed } from '../../../src/experiments.ts'
+import { published } from '../../../src/reporting/document.ts'
+import { readResults } from '../../../src/reporting/files.ts'
+
+// core/documents.test.ts checks the tables of the published results.
+
+/** The options and the cases of `npm run load -- redis PRESET ARGUMENTS`. */
+function plan(preset: string, ...args: string[]) {
+  const experiment = experimentOf(`redis ${preset}`)
+  if (!experiment) throw new Error(`no preset ${preset}`)
+  const interrupt = new AbortController().signal
+  const command = experimentCommand(experiment, { commandLine: '', interrupt })
+  command.exitOverride().configureOutput({ writeErr: () => {} })
+  const { unknown } = command.parseOptions(args)
+  if (unknown.length > 0) throw new CommanderError(1, 'unknown', unknown.join(' '))
+  const options = optionsOf(experiment, command)
+  return { options: options as RedisOptions, cases: experiment.cases(null, options) }
+}
+
+const texts = (cases: readonly Case[], ...factors: string[]) =>
+  cases.map((one) => factors.map((name) => one[name] ?? '-').join(' '))
+
+test('short has short connections by transport and idle connections, then long ones', () => {
+  const { cases } = plan('short', '--idle=0,50', '--builds=stock,patched', '--transports=tcp,unix')
+  expect(texts(cases, 'load', 'transport', 'idle', 'build')).toEqual(
+    ['short tcp 0', 'short tcp 50', 'short unix 0', 'short unix 50', 'long tcp 0']
+      .concat('long beside short tcp 0')
+      .flatMap((load) => [`${load} stock`, `${load} patched`]),
+  )
+  expect(plan('short', '--long=0', '--idle=0', '--threads=1,2').cases).toHaveLength(2 * 2 * 3)
+})
+
+test('--shape replaces the loads of short', () => {
+  const { cases } = plan('short', '--shape=rates,burst,get-8000', '--builds=stock')
+  expect(texts(cases, 'load', 'tool')).toEqual([
+    ...Array(12).fill('rates -'),
+    'burst -',
+    'get-8000 redis-benchmark',
+    'get-8000 our generator',
+  ])
+})
+
+test('threads has a case for each command, size, pipeline, build and setting', () => {
+  const { cases } = plan('threads', '--quick', '--threads=1,2', '--commands=GET,SET')
+  expect(cases).toHaveLength(2 * 2 * 2 * 2)
+  expect(cases[1]).toEqual({ command: 'GET', bytes: 64, pipeline: 1, build: 'patched', threads: 2 })
+})
+
+test('pipelines always has its baselines', () => {
+  const { cases } = plan('pipelines', '--pipeline=10', '--values=10')
+  expect(texts(cases, 'command', 'values')).toEqual([
+    'GET 1',
+    'SET 1',
+    'GET 10',
+    'SET 10',
+    'MGET 10',
+    'MSET 10',
+  ])
+})
+
+test('only info has idle connections among the sets of commands', () => {
+  const { cases } = plan('commands', '--builds=stock', '--idle=5')
+  const idle = cases.filter((one) => one.idle === 5)
+  expect(new Set(idle.map(({ set }) => set))).toEqual(new Set(['info']))
+  expect(plan('commands', '--sets=info').options.idle).toEqual([10, 9_999])
+})
+
+test('slow-reader can compare builds and I/O threads', () => {
+  const { cases } = plan('slow-reader', '--builds=stock,patched', '--threads=1,2')
+  expect(texts(cases, 'client', 'build', 'threads')).toContain('maxmemory stock 2')
+})
+
+test('--builds accepts builds with the first patches of the series', () => {
+  const builds = (text: string) => plan('short', '--builds', text).options.builds
+  expect(builds('stock, patched@0005,patched')).toEqual(['stock', 'patched@0005', 'patched'])
+  expect(() => builds('stock,patched@5')).toThrow('Allowed choices are patched, stock, baseline.')
+  expect(() => builds('patched@0005,patched@0005')).toThrow('only once')
+})
+
+test('--idle accepts numbers and "most", without duplicates', () => {
+  const idle = (text: string) => plan('short', '--idle', text).options.idle
+  expect(idle('0, most,1000')).toEqual([0, maxConnections() - 70, 1_000])
+  expect(() => idle('banana')).toThrow('It must be a whole number from 0 to 1000000.')
+  expect(() => idle('7,007')).toThrow('only once')
+})
+
+const results = (await readResults(published)).map(({ name, result }) => {
+  const args = result.command.replace('npm run load -- ', '').split(' ')
+  return { name, result, today: renamed(args) }
+})
+
+test.each(results.filter(({ today }) => today !== null))(
+  'today, a preset has the cases of $name',
+  ({ result, today }) => {
+    const [, preset = '', ...args] = today ?? []
+    const own = args.filter(
+      (word, index) => !/json|no-report/.test(word) && !/json/.test(args[index - 1] ?? ''),
+    )
+    const most = Math.max(...result.samples.map(({ case: { idle = 0 } }) => Number(idle)))
+    const { cases, options } = plan(preset, ...own.map((word) => word.replace('most', `${most}`)))
+    const old = new Map(result.samples.map((sample) => [JSON.stringify(sample.case), sample.case]))
+    expect(cases).toHaveLength(old.size)
+    for (const one of old.values())
+      expect(
+        cases.some((now) => matches(now, one)),
+        JSON.stringify(one),
+      ).toBe(true)
+    expect(options).toMatchObject({
+      rounds: result.options.rounds,
+      duration: result.options.duration,
+    })
+  },
+)
+
+test('the former name of a preset is refused with its command of today', () => {
+  const args = ['short-connections', '--io-threads', '2', '--idle=0']
+  expect(() => completed(args)).toThrow(
+    'short-connections is a preset of the experiment redis now: npm run load -- redis short --threads 2 --idle=0',
+  )
+  expect(() => completed(['pipelining', '--clients=5', '--quick'])).toThrow(
+    'redis pipelines --connections=5 --quick',
+  )
+  expect(completed(['redis', 'short'])).toEqual(['redis', 'short'])
+})
