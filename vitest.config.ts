@@ -41,7 +41,7 @@ const inMemory: TestProjectInlineConfiguration = {
     alias: {
       '@onetrip/stack/testing/redis.ts': join(
         import.meta.dirname,
-        'packages/session-store/test/memory-server.ts',
+        'packages/testing/test/memory-server.ts',
       ),
     },
   },

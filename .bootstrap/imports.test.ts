@@ -33,7 +33,7 @@ const layers: readonly Layer[] = [
   ...entriesOf('session-store').map(
     ([, file]): Layer => ['store entry', file, 'store core', 'store'],
   ),
-  ...['adapters', 'cluster', 'testing', 'web'].map(
+  ...['adapters', 'cluster', 'web'].map(
     (folder): Layer => ['store', `packages/session-store/src/${folder}/`, 'store core'],
   ),
   ['store core', 'packages/session-store/src/'],
@@ -45,6 +45,12 @@ const layers: readonly Layer[] = [
     'store',
     'stack',
     'fixtures',
+  ],
+  // The tests of the store also run on the memory, with its fixtures.
+  [
+    'testing tests',
+    'packages/testing/test/',
+    ...['testing', 'store entry', 'store core', 'store tests', 'fixtures'],
   ],
   ...outer.flatMap((name): Layer[] => [
     [name, `packages/${name}/src/`, 'store entry'],

@@ -131,19 +131,6 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
     check('example.mts')
   }
 
-  writeFileSync(
-    join(project, 'memory.mjs'),
-    `import { createTestStore } from '@onetrip/session-store/testing'
-    const { store } = createTestStore()
-    const { token } = await store.login('ada')
-    await store.patch(token, { theme: 'dark' })
-    console.log(await store.data(token))`,
-  )
-  for (const [command = '', ...args] of nodes) {
-    const output = run(command, [...args, 'memory.mjs'], project)
-    expect(output).toBe("{ fields: { theme: 'dark' }, version: 1 }\n")
-  }
-
   // So far no framework was installed. With a framework, its entry point works.
   link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
   const example = (name: string) => readFileSync(join(source, 'examples', name), 'utf8')

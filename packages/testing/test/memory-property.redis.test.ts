@@ -1,13 +1,14 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Command, memberScores, type Reply } from '../src/command.ts'
-import { contextOf } from '../src/context.ts'
-import type { SessionStore, SessionStoreOptions } from '../src/index.ts'
-import { memorySender } from '../src/testing/test-store.ts'
-import { codeOf, idOf, newStore, tokens } from './fixture.ts'
-import { Clock, withAnyClock } from './retention-fixture.ts'
-import { issueToken, runUpdateToken } from './update-token.ts'
+import { type Command, memberScores, type Reply } from '../../session-store/src/command.ts'
+import { contextOf } from '../../session-store/src/context.ts'
+import type { SessionStore, SessionStoreOptions } from '../../session-store/src/index.ts'
+import { codeOf, idOf, newStore, tokens } from '../../session-store/test/fixture.ts'
+import { Clock, withAnyClock } from '../../session-store/test/retention-fixture.ts'
+import { issueToken, runUpdateToken } from '../../session-store/test/update-token.ts'
+import { Memory } from '../src/memory.ts'
+import { memorySender } from '../src/test-store.ts'
 
 const server = redisOfThisFile()
 
@@ -128,7 +129,7 @@ test('a store in memory gives the same results as Redis', async () => {
       await server.redis.flushall()
       clock.ms = new Clock().ms
       const real: World = { store: redis, issued: [] }
-      const store = storeWith({ sender: memorySender(Date.now).sender })
+      const store = storeWith({ sender: memorySender(new Memory(Date.now)).sender })
       const memory: World = { store, issued: [] }
       for (const step of steps) {
         clock.pass(step.pass)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fastifySessions } from '@onetrip/session-store/fastify'
-import { createTestStore } from '@onetrip/session-store/testing'
+import { createTestStore } from '@onetrip/testing'
 import Fastify from 'fastify'
 
 const { store, clock, failNext } = createTestStore({ idleSeconds: 3600 })

@@ -1,8 +1,10 @@
+import type { Command } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
 import { beforeEach } from 'vitest'
-import type { Command } from '../src/index.ts'
-import { memorySender } from '../src/testing/test-store.ts'
-import { senders } from './fixture.ts'
+import { senders } from '../../session-store/test/fixture.ts'
+import { execute as executeIn } from '../src/commands.ts'
+import { Memory } from '../src/memory.ts'
+import { memorySender } from '../src/test-store.ts'
 
 // In the project `memory` this replaces `@onetrip/stack/testing/redis.ts`: the same tests, without Redis.
 
@@ -10,7 +12,9 @@ type Entries = Record<string, string>
 
 /** As `redisOfThisFile`, in memory. Its client has the commands of the store, and those of its tests. */
 export function redisOfThisFile() {
-  const { sender, execute } = memorySender(Date.now)
+  const memory = new Memory(Date.now)
+  const { sender } = memorySender(memory)
+  const execute = (command: Command) => executeIn(memory, command)
   const socket = `/memory/${senders.size}`
   senders.set(`unix://${socket}`, sender)
 

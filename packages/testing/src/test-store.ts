@@ -1,18 +1,21 @@
-import type { Command } from '../command.ts'
-import { checkOptions } from '../input.ts'
-import type { SessionStoreOptions } from '../options.ts'
-import { isRefusal, notSent, type Outcome } from '../redis/outcomes.ts'
-import type { Sender, Subscription } from '../redis/sender.ts'
-import { createSessionStore, type SessionStore } from '../store.ts'
-import type { TokensOptions } from '../tokens/tokens.ts'
-import { memoryRedis } from './memory.ts'
+import {
+  type Command,
+  createSessionStore,
+  type Outcome,
+  type Sender,
+  type SessionStore,
+  type SessionStoreOptions,
+  StoreError,
+} from '@onetrip/session-store'
+import { check, execute } from './commands.ts'
+import { Memory } from './memory.ts'
 
 type Sending = 'url' | 'tls' | 'client' | 'poolSize' | 'strategy' | 'sender'
 
 /** Those of `createSessionStore`, except how commands are sent. The default of `janitor` is `'elsewhere'`. */
 export interface TestStoreOptions extends Omit<SessionStoreOptions, Sending | 'tokens'> {
   /** The default of `secrets` is a secret that everybody knows. */
-  tokens?: Partial<Omit<TokensOptions, 'clock'>>
+  tokens?: Partial<Omit<SessionStoreOptions['tokens'], 'clock'>>
   /** Without it, `NODE_ENV=production` is refused. */
   allowInProduction?: boolean
 }
@@ -53,7 +56,6 @@ const SECRET = 'the secret of the store for tests, which everybody knows'
  * @throws TypeError as `createSessionStore`; in production, unless `allowInProduction` is true.
  */
 export function createTestStore(options: TestStoreOptions = {}): TestStore {
-  checkOptions('a store for tests', options)
   const { allowInProduction = false, tokens, ...others } = options
   if (process.env.NODE_ENV === 'production' && allowInProduction !== true) {
     throw new TypeError(
@@ -67,7 +69,7 @@ export function createTestStore(options: TestStoreOptions = {}): TestStore {
     },
   }
   const now = () => clock.now
-  const { sender, failNext, loseSubscriptions } = memorySender(now)
+  const { sender, failNext, loseSubscriptions } = memorySender(new Memory(now))
   const store = createSessionStore({
     janitor: 'elsewhere',
     ...others,
@@ -84,8 +86,7 @@ interface Planned {
 }
 
 /** A sender that executes commands in memory, and what makes it fail. */
-export function memorySender(now: () => number) {
-  const redis = memoryRedis(now)
+export function memorySender(memory: Memory) {
   const planned = new Set<Planned>()
 
   function nextFailure(commands: readonly Command[]): Failure | undefined {
@@ -100,9 +101,9 @@ export function memorySender(now: () => number) {
 
   function outcomeOf(command: Command): Outcome {
     try {
-      return redis.execute(command)
+      return execute(memory, command)
     } catch (error) {
-      if (isRefusal(error as Error)) return error as Error
+      if ((error as Error).name === 'ReplyError') return error as Error
       throw error
     }
   }
@@ -110,24 +111,24 @@ export function memorySender(now: () => number) {
   const sender: Sender = {
     name: 'memory',
     async send({ commands }) {
-      commands.forEach(redis.check)
+      commands.forEach(check)
       const failure = nextFailure(commands)
-      if (failure === 'not sent') return [notSent('a failure that the test has asked for')]
+      if (failure === 'not sent') return [new StoreError('ONETRIP_NOT_SENT', asked(failure))]
       const outcomes = failure === 'request lost' ? [] : commands.map(outcomeOf)
-      return failure === undefined ? outcomes : [new Error(`${failure}, as the test has asked for`)]
+      return failure === undefined ? outcomes : [new Error(asked(failure))]
     },
     async close() {},
-    subscribe(channels, onMessage): Subscription {
+    subscribe(channels, onMessage) {
       const { promise: lost, resolve } = Promise.withResolvers<void>()
       const subscriber = {
         channels,
         onMessage,
         close() {
-          redis.subscribers.delete(subscriber)
+          memory.subscribers.delete(subscriber)
           resolve()
         },
       }
-      redis.subscribers.add(subscriber)
+      memory.subscribers.add(subscriber)
       const done = async () => {}
       return { ready: done(), lost, ping: done, close: subscriber.close }
     },
@@ -135,18 +136,19 @@ export function memorySender(now: () => number) {
 
   return {
     sender,
-    execute: redis.execute,
     failNext(failure: Failure, { command, times = 1 }: FailureOptions = {}): () => void {
       if (!failures.includes(failure)) {
         throw new TypeError(`failure must be one of ${failures.join(', ')}`)
       }
-      if (command !== undefined) redis.check([command])
+      if (command !== undefined) check([command])
       const plan = { failure, command, left: times }
       planned.add(plan)
       return () => void planned.delete(plan)
     },
     loseSubscriptions(): void {
-      for (const { close } of redis.subscribers) close()
+      for (const { close } of memory.subscribers) close()
     },
   }
 }
+
+const asked = (failure: Failure) => `${failure}, as the test has asked for`

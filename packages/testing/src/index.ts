@@ -1,5 +1,3 @@
-import '../node-version.ts'
-
 export {
   createTestStore,
   type Failure,

@@ -1,0 +1,151 @@
+import type { Reply } from '@onetrip/session-store'
+import { Hash, type Memory, pairsOf, SortedSet } from './memory.ts'
+
+/** Enough for the positions that a script reads. */
+type Texts = readonly [string, string, string, string, ...string[]]
+
+/** Removes a session, as the ends of the scripts do, and publishes that. */
+function end(
+  memory: Memory,
+  [login, recent]: readonly [string, string],
+  id: string,
+  records: string[],
+) {
+  memory.hash(login).delete(id)
+  memory.sorted(recent).delete(id)
+  memory.remove(...records)
+  memory.publish(login, id)
+}
+
+/** Counts a view, and keeps the count in the marker of its idempotency key. */
+function countView(memory: Memory, [popular, marker]: Texts, [item, seconds]: Texts): string {
+  const count = String(memory.increment(popular, item, -1))
+  memory.put(marker, count, 1000 * Number(seconds))
+  return count
+}
+
+/** The scripts of the store, written a second time. The store's texts say what each does. */
+export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) => Reply> = {
+  'write data'(memory, [login, recent, data], [text]) {
+    const { id, now, idleBefore, mode, ifVersion, maxFields, removed, set } = JSON.parse(text)
+    const exists = memory.hash(login).has(id) && (memory.sorted(recent).get(id) ?? 0) >= idleBefore
+    if (!exists) return 'gone'
+    const stored = memory.hash(data)
+    const version = stored.get('') ?? '0'
+    if (ifVersion !== undefined && ifVersion !== version) return 'conflict'
+    const pairs = pairsOf(set)
+    if (mode === 'patch') {
+      const others = ['', '\0', ...removed] // the version, the label
+      const names = new Set([...stored.keys()].filter((name) => !others.includes(name)))
+      const before = names.size
+      for (const [name] of pairs) names.add(name)
+      if (names.size > Math.max(before, maxFields)) return 'full'
+      for (const name of removed) stored.delete(name)
+    } else stored.clear()
+    for (const [name, json] of pairs) stored.set(name, json)
+    const next = Number(version) + 1
+    stored.set('', String(next))
+    memory.sorted(recent).set(id, Number(now))
+    return next
+  },
+
+  'take records'(memory, [login, recent, viewed, data], [id, user]) {
+    const owner = memory.hash(login).get(id)
+    if (owner !== '' && owner !== user) return null
+    const views = memory.ranked(viewed).flatMap(([item, score]) => [item, String(score)])
+    const records = [views, [...memory.hash(data)].flat(), owner]
+    end(memory, [login, recent], id, [viewed, data])
+    return records
+  },
+
+  'count in session'(memory, keys, args) {
+    const [, marker, login] = keys
+    const user = memory.hash(login).get(args[2])
+    const count = memory.text(marker)
+    if (user === undefined) return [null, count ?? null]
+    return [user, count ?? countView(memory, keys, args)]
+  },
+
+  'count once'(memory, keys, args) {
+    const [, marker] = keys
+    const count = memory.text(marker)
+    if (count === undefined) return [countView(memory, keys, args), 1]
+    if (count !== 'undone' && !count.endsWith(' ')) memory.put(marker, `${count} `)
+    return [count, 0]
+  },
+
+  uncount(memory, [popular, marker], [item]) {
+    const count = memory.text(marker)
+    if (count === undefined || count.endsWith(' ')) return 0
+    memory.put(marker, 'undone')
+    if (memory.increment(popular, item, 1) >= 0) memory.sorted(popular).delete(item)
+    return 1
+  },
+
+  evict(memory, [login, recent, ...records], [text]) {
+    const { idleBefore, settledBefore, keep, ids, seen } = JSON.parse(text)
+    const scores = memory.sorted(recent)
+    let surplus = scores.size - keep
+    return ids.map((id: string, index: number) => {
+      const owner = memory.hash(login).get(id)
+      const score = scores.get(id) ?? Number.NaN
+      const isSettled = owner !== undefined || score < settledBefore
+      if (!isSettled || score !== seen[index] || (score >= idleBefore && surplus <= 0)) return null
+      surplus--
+      end(memory, [login, recent], id, records.slice(2 * index, 2 * index + 2))
+      return owner ?? ''
+    })
+  },
+
+  'remove orphans'(memory, [login, recent, ...records], [text]) {
+    const { unseen, settledBefore, ids } = JSON.parse(text)
+    return ids.map((id: string, index: number) => {
+      const owner = memory.hash(login).get(id)
+      const score = memory.sorted(recent).get(id)
+      const isOrphan =
+        owner === undefined
+          ? score === undefined || score < settledBefore
+          : unseen && score === undefined
+      if (!isOrphan) return null
+      const own = records.slice(2 * index, 2 * index + 2).filter((key, place) => {
+        const value = memory.at(key) // keys of other programs stay
+        return place === 0 ? value instanceof SortedSet : value instanceof Hash && value.has('')
+      })
+      end(memory, [login, recent], id, own)
+      return owner ?? ''
+    })
+  },
+
+  'halve counts'(memory, [popular], items) {
+    const counts = memory.sorted(popular)
+    const halved = items.filter((item) => (counts.get(item) ?? 0) <= -2)
+    const gone = items.filter((item) => !halved.includes(item) && counts.delete(item))
+    for (const item of halved) counts.set(item, Math.ceil((counts.get(item) ?? 0) / 2))
+    return [halved.length, gone.length]
+  },
+
+  'read time': ({ now }) => [String(Math.floor(now / 1000)), String(1000 * (now % 1000))],
+
+  'acquire lock'(memory, [key], [owner, lifetimeMs]) {
+    if (memory.text(key) !== undefined) return 0
+    memory.put(key, owner, Number(lifetimeMs))
+    return 1
+  },
+
+  'renew lock'(memory, [key], [owner, lifetimeMs]) {
+    if (memory.text(key) !== owner) return 0
+    memory.put(key, owner, Number(lifetimeMs))
+    return 1
+  },
+
+  'release lock': (memory, [key], [owner]) => (memory.text(key) === owner ? memory.remove(key) : 0),
+
+  'begin task'(memory, [key], [task, now, everySeconds, maxAhead]) {
+    const tasks = memory.hash(key)
+    const begun = tasks.get(task)
+    const age = Number(now) - Number(begun ?? Number.NaN)
+    if (age < Number(everySeconds) && age >= -Number(maxAhead)) return 0
+    tasks.set(task, now)
+    return begun === undefined ? 2 : 1
+  },
+}
