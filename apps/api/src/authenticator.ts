@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import { deviceLabel } from './device-label.ts'
 import { UserCredentials } from './schemas.ts'
 
 /** Checks credentials at login. Implemented by the application. */
@@ -9,6 +11,11 @@ export interface Authenticator<Schema extends TSchema = TSchema> {
   claimedUser(credentials: Static<Schema>): string
   /** Whether the session gets the longer lifetime (SESSION_REMEMBERED_SECONDS). Default: no. */
   remembers?(credentials: Static<Schema>): boolean
+  /**
+   * Text for `GET /me/sessions`, stored with the session, such as a `deviceLabel`. At most 200 bytes (UTF-8), no control
+   * characters. Default: none.
+   */
+  label?(request: FastifyRequest): string
   /**
    * Returns the user's name in the store, or undefined if the credentials are invalid (401). A thrown
    * `ApiError` becomes the response; any other error is logged and answered with 500.
@@ -31,6 +38,7 @@ export function trustingAuthenticator(environment: string): Authenticator<typeof
     credentials: UserCredentials,
     claimedUser: ({ user }) => user,
     remembers: ({ remember = false }) => remember,
+    label: ({ headers }) => deviceLabel(headers['user-agent']),
     authenticate: async ({ user }) => user,
   }
 }

@@ -119,7 +119,7 @@ export const configSchema = Type.Object({
     default: 500,
     minimum: 0,
     description:
-      'Login attempts per client address (IPv6: per /64 network) and window, across all processes; 0: no limit',
+      'Login attempts and guest sessions per client address (IPv6: per /64 network) and window, across all processes; 0: no limit',
   }),
   LOGIN_LIMIT_WINDOW_SECONDS: Type.Integer({
     default: 300,
@@ -146,6 +146,12 @@ export const configSchema = Type.Object({
     default: 2592000,
     minimum: 60,
     description: 'Maximum lifetime of a token, also of one in use',
+  }),
+  SESSION_RENEW_SECONDS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    description:
+      'A session in use gets a new token in its cookie when its token is older, so that it lives on; 0: never. Set it only when all processes know it',
   }),
   SESSION_REMEMBERED_SECONDS: Type.Integer({
     default: 7776000,

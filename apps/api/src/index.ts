@@ -1,5 +1,6 @@
 export type { Authenticator } from './authenticator.ts'
 export { type Config, loadConfig } from './config.ts'
+export { deviceLabel } from './device-label.ts'
 export { ApiError, type ApiErrorCode, type ErrorKind } from './errors.ts'
 export {
   connectionTo,

@@ -52,6 +52,15 @@ export const Login = Exactly(
   },
 )
 
+export const Guest = Exactly(
+  { user: SessionUser, token: Type.Optional(Type.String()), expiresAt: Type.Optional(Time) },
+  {
+    description:
+      'The user of the session: null for a guest. `token` and `expiresAt` of a new session',
+    examples: [{ user: 'ada' }],
+  },
+)
+
 export const Me = Exactly(
   { user: SessionUser, lastSeenAt: Time },
   {
@@ -138,6 +147,7 @@ export const UserSessions = Exactly(
         id: SessionId,
         loggedInAt: Time,
         lastSeenAt: Time,
+        label: Type.Optional(Type.String({ description: 'Device, such as Firefox on Windows' })),
         current: Type.Boolean({ description: 'Whether it is the session of this request' }),
       }),
     ),

@@ -73,6 +73,9 @@ async function serveApplication(config: Config, application: Application): Promi
         config.SESSION_LIFETIME_SECONDS,
         config.SESSION_REMEMBERED_SECONDS,
       ),
+      ...(config.SESSION_RENEW_SECONDS > 0 && {
+        renewAfterSeconds: Math.min(config.SESSION_RENEW_SECONDS, config.SESSION_LIFETIME_SECONDS),
+      }),
     },
   })
   const terminal = process.stdout.isTTY

@@ -100,6 +100,12 @@ const forwarded = (app: FastifyInstance, values: string[], from?: string) =>
     values.map((forwardedFor) => ({ user: 'ada', forwardedFor, ...(from && { from }) })),
   )
 
+test('the limit per address includes guest sessions', async () => {
+  const app = await appWith({ ...LONG, perUser: 1, perAddress: 2 })
+  const start = async () => (await app.inject({ method: 'POST', url: '/guest' })).statusCode
+  expect([await start(), await start(), await start()]).toEqual([200, 200, 429])
+})
+
 test('only the entries of trusted proxies in X-Forwarded-For are used', async () => {
   const limits = { ...LONG, perAddress: 1 }
   const direct = await appWith(limits)

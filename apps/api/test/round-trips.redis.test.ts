@@ -100,6 +100,12 @@ const requests: Record<string, (testbed: Testbed) => Promise<InjectOptions>> = {
     await login(app)
     return { ...logsIn, payload: { user: 'ada' } }
   },
+  'POST /guest': async () => ({ method: 'POST', url: '/guest' }),
+  'POST /guest login limits are on: attempts are counted first': async () => ({
+    method: 'POST',
+    url: '/guest',
+  }),
+  'POST /guest the request has a session': asUser('POST', '/guest'),
   'POST /logout': asUser('POST', '/logout'),
   'GET /recent': asUser('GET', '/recent'),
   'GET /me/sessions': asUser('GET', '/me/sessions'),

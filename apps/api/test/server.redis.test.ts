@@ -20,6 +20,18 @@ test('sessions above a maximum end', async () => {
   for (const token of others) expect(await statusOf(token)).toBe(200)
 })
 
+test('SESSION_RENEW_SECONDS renews the cookie of a session in use', async () => {
+  const { url } = await apiProcessForThisTest({
+    REDIS_URL: `unix://${server.socket}`,
+    SESSION_RENEW_SECONDS: '1',
+  })
+  const cookie = `onetrip=${await logIn(url)}`
+  const renewed = async () =>
+    (await fetch(`${url}/me/views`, { headers: { cookie } })).headers.get('set-cookie')
+  expect(await renewed()).toBe(null)
+  await expect.poll(renewed).toContain(cookie.slice(0, 40))
+})
+
 /** An option for Node that runs this module first. */
 const imported = (module: string) =>
   `--import=data:text/javascript,${encodeURIComponent(`${module}\n`)}`

@@ -1,7 +1,7 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { expect, test } from 'vitest'
-import { appForThisTest, bearer, login, view } from './support.ts'
+import { appForThisTest, bearer, listen, login, view } from './support.ts'
 
 // Cookies, CSRF protection, login and logout are those of @onetrip/session-store/fastify, which tests them.
 
@@ -153,6 +153,46 @@ test('responses for a guest session have user null', async () => {
   expect(await get(app, '/me/sessions', token)).toEqual({ sessions: [] })
   expect(await get(app, '/recent', token)).toMatchObject({ sessions: [{ user: null }] })
   expect((await view(app, token)).json()).toMatchObject({ user: null, item: 'book' })
+})
+
+test('a login takes over the views of a guest session', async () => {
+  const app = await appForThisTest(server.socket)
+  const start = (cookies = {}) => app.inject({ method: 'POST', url: '/guest', cookies })
+  const started = await start()
+  const { token, ...guest } = started.json()
+  expect(guest).toEqual({ user: null, expiresAt: expect.any(Number) })
+  expect(started.cookies).toMatchObject([{ name: COOKIE, value: token }])
+  await view(app, token, 'lamp')
+  const cookies = { [COOKIE]: token }
+  expect((await start(cookies)).json()).toEqual({ user: null }) // the same session
+
+  const payload = { user: 'ada' }
+  const answer = await app.inject({ method: 'POST', url: '/login', payload, cookies })
+  const own = answer.json().token
+  expect(await get(app, '/me/views', own)).toMatchObject({ items: [{ item: 'lamp' }] })
+  expect(await get(app, '/me', token)).toMatchObject({ code: 'ONETRIP_UNKNOWN_SESSION' })
+  expect((await start({ [COOKIE]: own })).json()).toEqual({ user: 'ada' })
+  const headers = { 'sec-fetch-site': 'cross-site' }
+  expect((await app.inject({ method: 'POST', url: '/guest', headers })).statusCode).toBe(403)
+})
+
+test('sessions have a label from the User-Agent, and no User-Agent makes a login fail', async () => {
+  const app = await appForThisTest(server.socket)
+  const url = `http://127.0.0.1:${await listen(app)}/login`
+  const logIn = (userAgent: string) =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': userAgent },
+      body: '{"user":"labelled"}',
+    })
+  const utf8 = Buffer.from('Bröwser „x“').toString('latin1')
+  for (const userAgent of ['curl/8.5.0', '\u0080', utf8, 'a\tb', 'x'.repeat(8_000)]) {
+    expect((await logIn(userAgent)).status).toBe(200)
+  }
+  const token = await login(app, 'labelled')
+  const { sessions } = await get(app, '/me/sessions', token)
+  const labels = sessions.map(({ label }: { label?: string }) => label)
+  expect(labels).toEqual(['lightMyRequest', 'x'.repeat(40), 'a', 'Br', undefined, 'curl'])
 })
 
 test('POST /logout with a lost reply says that a retry is safe', async () => {

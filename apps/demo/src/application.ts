@@ -9,6 +9,7 @@ import { noRace, raceRunning, serviceFailed } from './errors.ts'
 import { demoRoutes } from './routes/demo.ts'
 import { pageRoutes } from './routes/page.ts'
 import { reportRoutes } from './routes/report.ts'
+import { sessionEventRoutes } from './routes/session-events.ts'
 
 export interface DemoOptions {
   topology: Topology
@@ -22,6 +23,7 @@ export interface DemoOptions {
 export function demoApplication(options: DemoOptions): Omit<Application, 'authenticator'> {
   const { topology, demoSocket, reportFile } = options
   return {
+    routes: sessionEventRoutes,
     errors: [noRace, raceRunning, serviceFailed],
     async publicRoutes(app) {
       await app.register(demoRoutes, { socket: demoSocket, topology })

@@ -13,12 +13,12 @@ export interface LoginLimits {
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Counts a login attempt and rejects it above a limit. One round trip; none without limits.
+     * Counts an attempt to log in, or to start a guest session (no user), and rejects it above a limit. One round trip; none without limits.
      *
      * @throws ApiError `API_TOO_MANY_REQUESTS`.
      * @throws StoreError as `countAttempts`.
      */
-    limitLogins(request: FastifyRequest, user: string): Promise<void>
+    limitLogins(request: FastifyRequest, user?: string): Promise<void>
   }
 }
 
@@ -47,7 +47,7 @@ export const loginLimitPlugin = fp<LoginLimits>(
 
     app.decorate('limitLogins', async (request, user) => {
       const limits = [
-        { subject: `user ${user}`, max: perUser },
+        { subject: `user ${user}`, max: user === undefined ? 0 : perUser },
         { subject: `address ${clientNetwork(request)}`, max: perAddress },
       ].filter(({ max }) => max > 0)
       if (limits.length === 0) return

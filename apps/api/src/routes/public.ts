@@ -1,11 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Authenticator } from '../authenticator.ts'
 import { ApiError } from '../errors.ts'
-import { Login, limitQuery, NoContent, Popular } from '../schemas.ts'
+import { Guest, Login, limitQuery, NoContent, Popular } from '../schemas.ts'
 
 interface PublicRoutesOptions {
   authenticator: Authenticator
+}
+
+/**
+ * Login CSRF: a page of another origin could log a visitor in to the attacker's account, which would then record what
+ * the visitor views.
+ */
+const refuseCrossSite: onRequestHookHandler = (request, _reply, done) => {
+  request.session.refuseCrossSite()
+  done()
 }
 
 const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (app, { authenticator }) => {
@@ -18,17 +28,12 @@ const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (app, { aut
         operationId: 'login',
         summary: 'Log in',
         description:
-          'Always issues a new token. If the request has a session cookie, that session is ended.',
+          'Always issues a new token. If the request has a session cookie, that session is ended. The new session takes over the views and data of a guest session.',
         tags: ['sessions'],
         body: authenticator.credentials,
         response: { 200: Login },
       },
-      // Login CSRF: a page of another origin could log a visitor in to the attacker's account, which would
-      // then record what the visitor views.
-      onRequest: (request, _reply, done) => {
-        request.session.refuseCrossSite()
-        done()
-      },
+      onRequest: refuseCrossSite,
     },
     async (request, reply) => {
       await app.limitLogins(request, authenticator.claimedUser(request.body))
@@ -36,7 +41,27 @@ const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (app, { aut
       if (user === undefined) throw new ApiError('API_WRONG_CREDENTIALS')
       const remember = authenticator.remembers?.(request.body) ?? false
       reply.header('cache-control', 'no-store')
-      return await reply.login(user, { remember })
+      return await reply.login(user, { remember, label: authenticator.label?.(request) })
+    },
+  )
+
+  app.post(
+    '/guest',
+    {
+      schema: {
+        operationId: 'startGuest',
+        summary: 'Start a session without a user, unless the request has a session',
+        tags: ['sessions'],
+        response: { 200: Guest },
+      },
+      onRequest: refuseCrossSite,
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      const session = await request.session.find()
+      if (session) return { user: session.user }
+      await app.limitLogins(request)
+      return { ...(await reply.loginGuest()), user: null }
     },
   )
 

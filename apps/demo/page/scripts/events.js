@@ -7,6 +7,7 @@ const MAX_WAIT_MS = 15_000
  * @param {string} url
  * @param {readonly string[]} names
  * @param {(event: any) => void} onEvent
+ * @returns {() => void} Stops listening.
  */
 export function listen(url, names, onEvent) {
   /** @type {EventSource | undefined} */
@@ -35,6 +36,10 @@ export function listen(url, names, onEvent) {
       })
     }
   }
-  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
+  document.addEventListener('visibilitychange', open)
   open()
+  return () => {
+    document.removeEventListener('visibilitychange', open)
+    close()
+  }
 }

@@ -1,9 +1,9 @@
-import { callAsUser, isLoggedIn, isUser, onUser } from './account.js'
+import { callAsUser, ensureSession, hasSession, isUser, onUser } from './account.js'
 import { CallError, call, messageFor } from './api.js'
 import { announce, byId, create, createSvg, notice, setText, showList } from './dom.js'
 import { ago, counted } from './format.js'
 import { poll } from './poll.js'
-import { showSessions } from './sessions.js'
+import { showSessions, startSessions } from './sessions.js'
 
 /** Polling interval of the lists. Actions of the user refresh them at once. */
 const EVERY_MS = 3_000
@@ -67,18 +67,16 @@ const MAX_ATTEMPTS = 5
 
 /** Records a view. Retries use the same idempotency key, so that the view counts once. @param {string} item */
 async function view(item) {
-  if (!isLoggedIn()) {
-    notice(problem, 'Log in first: a view belongs to a session.')
-    byId('login-name', HTMLInputElement).focus()
-    return
-  }
   notice(problem, '')
   const key = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join(
     '-',
   )
+  let isSent = false
   let mayBeCounted = false
-  for (let attempt = 1; isLoggedIn(); attempt++) {
+  for (let attempt = 1; ; attempt++) {
     try {
+      await ensureSession()
+      isSent = true
       const { views: count } = await callAsUser('POST', '/views', {
         body: { item },
         headers: { 'idempotency-key': key },
@@ -91,9 +89,9 @@ async function view(item) {
       lists.refresh()
       return
     } catch (error) {
-      if (!isLoggedIn()) return
+      if (isSent && !hasSession()) return // the login form says why
       const mayRetry = error instanceof CallError && (error.status === 0 || error.status === 503)
-      mayBeCounted ||= !(error instanceof CallError) || error.mayHaveWritten
+      mayBeCounted ||= isSent && (!(error instanceof CallError) || error.mayHaveWritten)
       if (!mayRetry || attempt === MAX_ATTEMPTS) {
         const result = mayBeCounted ? 'may have been counted' : 'was not counted'
         notice(problem, `The view of the ${item} ${result}. ${messageFor(error)}`)
@@ -144,7 +142,7 @@ function showPopular(popular) {
  * Shows rows of a name and a relative time.
  *
  * @param {string} id
- * @param {{ key: string, name: string, at: number }[]} rows
+ * @param {{ key: string, name: string, at: number, note?: string }[]} rows
  */
 function showTimes(id, rows) {
   const now = Date.now()
@@ -154,7 +152,7 @@ function showTimes(id, rows) {
     ({ key }) => key,
     ({ name }) =>
       create('li', {}, create('span', { class: 'name' }, name), create('span', { class: 'count' })),
-    (row, { at }) => setText(row.children[1] ?? row, ago(now - at)),
+    (row, { at, note = '' }) => setText(row.children[1] ?? row, ago(now - at) + note),
   )
   byId(`${id}-empty`, HTMLElement).hidden = rows.length > 0
 }
@@ -185,21 +183,28 @@ async function readPopular() {
 }
 
 async function readOwn() {
-  if (!isLoggedIn()) return
+  if (!hasSession()) return
   const [recent, viewed, sessions] = await Promise.all([
     callAsUser('GET', `/recent?limit=${LIMIT}`),
     callAsUser('GET', '/me/views'),
     callAsUser('GET', '/me/sessions'),
   ])
-  if (!isLoggedIn()) return
+  if (!hasSession()) return
   showRecent(recent.sessions)
+  const own = /** @type {import('./sessions.js').Session[]} */ (sessions.sessions)
+  const loggedInAt = own.find(({ current }) => current)?.loggedInAt ?? 0
   showTimes(
     'viewed',
     /** @type {{ item: string, viewedAt: number }[]} */ (viewed.items).map(
-      ({ item, viewedAt }) => ({ key: item, name: item, at: viewedAt }),
+      ({ item, viewedAt }) => ({
+        key: item,
+        name: item,
+        at: viewedAt,
+        note: viewedAt < loggedInAt ? ', before login' : '',
+      }),
     ),
   )
-  showSessions(sessions.sessions, () => lists.refresh())
+  showSessions(own)
 }
 
 const lists = {
@@ -216,13 +221,14 @@ export function startShop() {
     if (failed?.status === 'rejected' && failed.reason?.status !== 401) throw failed.reason
   }, EVERY_MS)
   lists.refresh = () => void refresh()
+  startSessions(lists.refresh)
   onUser((user) => {
     notice(problem, '')
     if (user === undefined) {
       // The next user of this browser must not see the data of this session.
       showTimes('viewed', [])
       showTimes('recent', [])
-      showSessions([], () => {})
+      showSessions([])
     }
     lists.refresh()
   })

@@ -109,6 +109,11 @@ export class DemoPage {
     return this.page.getByRole('status').filter({ hasText: 'does not answer' })
   }
 
+  /** The message of the login form about the end of a session. */
+  get signedOut(): Locator {
+    return this.page.getByRole('alert').filter({ hasText: 'You were signed out elsewhere.' })
+  }
+
   get sessions(): Locator {
     return this.page.getByRole('list', { name: 'Your sessions' }).getByRole('listitem')
   }
@@ -159,5 +164,5 @@ const COUNT_LINES = `(strategies) => {
   })
 }`
 
-/** For a test that logs out: concurrent reads of the page then get 401. */
-export const loggingOut = { expected: /status of 401/ }
+/** For a test that ends a session, such as by a logout or a guest's login: concurrent reads of the page then get 401. */
+export const endingSession = { expected: /status of 401/ }

@@ -1,7 +1,13 @@
 import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
 import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
 import { describe, expect, test } from 'vitest'
-import { type DemoPage, demoPagesOfThisFile, expectGood, views } from './demo-page.ts'
+import {
+  type DemoPage,
+  demoPagesOfThisFile,
+  endingSession,
+  expectGood,
+  views,
+} from './demo-page.ts'
 
 describe.skipIf(!chromiumPath)('the look of the page', () => {
   const stack = stackOfThisFile()
@@ -29,7 +35,9 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
 
   // The last test, because wire traces of other tests are rejected during its race.
   test('is accessible and not wider than its window in every state', async () => {
-    const demos = await Promise.all(views.map((view) => browser.open(stack.url, view)))
+    const demos = await Promise.all(
+      views.map((view) => browser.open(stack.url, { ...view, ...endingSession })),
+    )
     const inEach = async (state: string, ready: (demo: DemoPage) => Promise<unknown>) => {
       for (const [index, demo] of demos.entries()) {
         await ready(demo)
@@ -37,9 +45,9 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
       }
     }
     await inEach('logged out', (demo) => demo.startRace.waitFor())
-    await inEach('without a name', async (demo) => {
+    await inEach('a guest', async (demo) => {
       await demo.item('lamp').click()
-      await demo.region('The shop').getByRole('alert').waitFor()
+      await expect.poll(() => demo.rows('Your last 25 views')).toHaveLength(1)
     })
     await inEach('logged in, the wire drawn', async (demo) => {
       await demo.logIn('ada')
@@ -60,5 +68,8 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
     await demos[0]?.raceAll.click()
     await inEach('all four done', (demo) => expect.poll(() => demo.rates()).toHaveLength(4))
     await inEach('all four done', (demo) => demo.sentence.waitFor())
-  }, 120_000)
+    await demos[0]?.page.getByRole('button', { name: 'Log out all others' }).click()
+    await demos[1]?.signedOut.waitFor()
+    await inEach('signed out elsewhere', (demo) => demo.startRace.waitFor())
+  }, 240_000)
 })

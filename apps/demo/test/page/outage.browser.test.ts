@@ -17,6 +17,8 @@ describe.skipIf(!chromiumPath)('when Redis is killed', () => {
       browser.open(stack.url, { ...views[1], expected }),
     ])
     await demo.logIn('ada')
+    await narrow.logIn('grace')
+    await narrow.loggedInAs('grace').waitFor()
     await demo.item('lamp').click()
     await expect.poll(() => demo.item('lamp').innerText()).toContain('1 view')
 
@@ -30,7 +32,8 @@ describe.skipIf(!chromiumPath)('when Redis is killed', () => {
     await demo.outage.waitFor()
 
     await redis.restart()
-    await demo.outage.waitFor({ state: 'hidden' })
+    for (const page of [demo, narrow]) await page.outage.waitFor({ state: 'hidden' })
+    expect(await narrow.loggedInAs('grace').isVisible()).toBe(true)
     await demo.loggedInAs('ada').waitFor()
     await demo.item('lamp').click()
     await expect.poll(() => demo.item('lamp').innerText()).toContain('2 views')

@@ -2,7 +2,7 @@ import { chromiumPath } from '@onetrip/stack/testing/find-chromium.ts'
 import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { demoPagesOfThisFile, loggingOut } from './demo-page.ts'
+import { DemoPage, demoPagesOfThisFile, endingSession } from './demo-page.ts'
 
 const like = (pattern: RegExp) => expect.stringMatching(pattern)
 
@@ -11,10 +11,8 @@ describe.skipIf(!chromiumPath)('the shop', () => {
   const browser = demoPagesOfThisFile()
 
   test('a user logs in, views items, sees the counts change on all pages, and logs out', async () => {
-    const demo = await browser.open(stack.url, loggingOut)
+    const demo = await browser.open(stack.url, endingSession)
     const other = await browser.open(stack.url)
-    await demo.item('lamp').click()
-    await demo.page.getByText('Log in first: a view belongs').waitFor()
     await demo.logIn('ada')
     await demo.loggedInAs('ada').waitFor()
     await demo.item('lamp').click()
@@ -64,7 +62,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     const before = (page: Page) => {
       return page.route('**/demo', (route) => released.then(() => route.continue()))
     }
-    const demo = await browser.open(stack.url, { before, ...loggingOut })
+    const demo = await browser.open(stack.url, { before, ...endingSession })
     await demo.name.pressSequentially('a')
     release()
     await demo.wire.getByRole('button').and(demo.page.locator(':enabled')).waitFor()
@@ -75,25 +73,59 @@ describe.skipIf(!chromiumPath)('the shop', () => {
     await demo.name.waitFor()
   })
 
-  test('a user logs out their other browser', async () => {
-    // The other browser sends requests with an ended session.
-    const other = await browser.open(stack.url, { expected: /status of 401/ })
+  test('what a guest views is kept at login, also after a reload', async () => {
+    const demo = await browser.open(stack.url, endingSession)
+    await demo.item('globe').click()
+    await demo.page.getByText('You are a guest').waitFor()
+    await expect.poll(() => demo.rows('Your last 25 views')).toEqual([like(/^Globe/)])
+    await demo.page.reload()
+    await demo.page.getByText('You are a guest').waitFor()
+    await demo.logIn('grace')
+    await demo.loggedInAs('grace').waitFor()
+    await demo.item('clock').click()
+    const kept = [like(/^Clock\n[^,]+$/), like(/^Globe\n.*, before login$/)]
+    await expect.poll(() => demo.rows('Your last 25 views')).toEqual(kept)
+  })
+
+  test('a login in one tab is seen by the other tabs of the browser', async () => {
+    const demo = await browser.open(stack.url, endingSession)
+    await demo.item('globe').click()
+    await demo.page.getByText('You are a guest').waitFor()
+    const tab = new DemoPage(await demo.page.context().newPage())
+    await tab.page.goto(`${stack.url}/`)
+    await tab.page.getByText('You are a guest').waitFor()
+    await tab.logIn('barbara')
+    await demo.loggedInAs('barbara').waitFor()
+  })
+
+  test('a user logs out one other browser, then all others, which see it at once', async () => {
+    const before = (page: Page) => page.clock.install()
+    const open = () => browser.open(stack.url, { before, ...endingSession })
+    const others = [await open(), await open(), await open()]
     const own = await browser.open(stack.url)
-    await other.logIn('alan')
-    await other.loggedInAs('alan').waitFor()
-    await own.logIn('alan')
-    await expect.poll(() => own.sessions.count()).toBe(2)
-    await own.page.getByRole('button', { name: 'Log out that browser' }).click()
-    await expect
-      .poll(() => own.sessions.allInnerTexts())
-      .toEqual([expect.stringContaining('This browser')])
-    await other.page.getByText('Your session has ended').waitFor()
-    expect(await other.name.isVisible()).toBe(true)
+    for (const demo of [...others, own]) {
+      await demo.logIn('alan')
+      await demo.loggedInAs('alan').waitFor()
+    }
+    // No more polling: the message comes with the event stream.
+    for (const { page } of others) await page.clock.pauseAt(Date.now() + 60_000)
+    const isListed = () => own.sessions.allInnerTexts()
+    const other = like(/^Chrome on /)
+    await expect.poll(isListed).toEqual([like(/^This browser: Chrome on /), other, other, other])
+    await own.page.getByRole('button', { name: 'Log out that browser' }).last().click()
+    await others[0]?.signedOut.waitFor()
+    await expect.poll(isListed).toHaveLength(3)
+    await own.page.getByRole('button', { name: 'Log out all others' }).click()
+    for (const demo of others) await demo.signedOut.waitFor()
+    await expect.poll(isListed).toHaveLength(1)
     await own.loggedInAs('alan').waitFor()
+    // The ended session of the cookie does not keep its browser from starting another one.
+    await others[0]?.item('lamp').click()
+    await others[0]?.page.getByText('You are a guest').waitFor()
   })
 
   test('all controls work with the keyboard', async () => {
-    const demo = await browser.open(stack.url, loggingOut)
+    const demo = await browser.open(stack.url, endingSession)
     const { keyboard } = demo.page
     const focused = demo.page.locator(':focus')
     /** Presses Tab until an element has the focus, which must be visible. */

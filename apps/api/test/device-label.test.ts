@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { deviceLabel } from '../src/device-label.ts'
+
+const webKit = 'AppleWebKit/537.36 (KHTML, like Gecko)'
+
+test.each([
+  [
+    `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${webKit} Chrome/130.0.0.0 Safari/537.36 Edg/130.0`,
+    'Edge on Windows',
+  ],
+  [
+    `Mozilla/5.0 (Linux; Android 15; Pixel 9) ${webKit} Chrome/130.0.0.0 Mobile Safari/537.36`,
+    'Chrome on Android',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+    'Safari on iPhone',
+  ],
+  [
+    'Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0',
+    'Firefox on Linux',
+  ],
+  ['Mozilla/5.0 (compatible)', ''],
+  ['curl/8.5.0', 'curl'],
+  ['naïve\tclient', 'na'],
+  ['\t\u0080', ''],
+  ['x'.repeat(10_000), 'x'.repeat(40)],
+  [undefined, ''],
+])('%s → %s', (userAgent, label) => {
+  expect(deviceLabel(userAgent)).toBe(label)
+})

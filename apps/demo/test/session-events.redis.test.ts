@@ -1,0 +1,94 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import type { FastifyInstance } from 'fastify'
+import { expect, onTestFinished, test } from 'vitest'
+import { listen } from '../../api/test/support.ts'
+import { bearer, demoForThisTest, login } from './support.ts'
+
+const server = redisOfThisFile()
+const path = '/demo/session/events'
+const open = 'event: watching\ndata: {}\n\n'
+const ended = 'event: ended\ndata: {}\n\n'
+
+/** The event stream of a session, after its first event. */
+async function streamOf(app: FastifyInstance, token: string) {
+  if (!app.server.listening) await listen(app)
+  const { port } = app.server.address() as AddressInfo
+  const request = get({ port, path, headers: bearer(token) })
+  onTestFinished(() => void request.destroy())
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  expect(response.headers).toMatchObject({
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+  })
+  let text = ''
+  response.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk
+  })
+  const end = once(response, 'end')
+  end.catch(() => {}) // the request is destroyed
+  await expect.poll(() => text).toBe(open)
+  return { request, response, end, text: () => text }
+}
+
+test('a stream ends with its session, also if another process ends it', async () => {
+  const [app, other] = [await demoForThisTest(server.socket), await demoForThisTest(server.socket)]
+  const [phone, laptop] = [await login(app), await login(app)]
+  const [ending, staying] = [await streamOf(app, phone), await streamOf(app, laptop)]
+  const url = '/me/sessions?others=true'
+  await other.inject({ method: 'DELETE', url, headers: bearer(laptop) })
+  await ending.end
+  expect([ending.text(), ending.response.complete]).toEqual([open + ended, true])
+  expect([staying.text(), staying.response.complete]).toEqual([open, false])
+})
+
+test('only users get a stream, and HEAD opens none', async () => {
+  const app = await demoForThisTest(server.socket)
+  const { token } = await app.store.loginGuest()
+  for (const headers of [{}, bearer(token), bearer('x')]) {
+    expect((await app.inject({ url: path, headers })).statusCode).toBe(401)
+  }
+  const own = await login(app)
+  const port = await listen(app)
+  const head = request({ port, path, method: 'HEAD', headers: bearer(own) }).end()
+  const [{ statusCode }] = (await once(head, 'response')) as [IncomingMessage]
+  expect(statusCode).toBe(404)
+})
+
+test('after its clients have left, the process does not listen to ends', async () => {
+  const app = await demoForThisTest(server.socket)
+  const token = await login(app)
+  const subscribers = () => server.redis.call('PUBSUB', 'NUMSUB', 'login:')
+  const streams = [await streamOf(app, token), await streamOf(app, token)]
+  await expect.poll(subscribers).toEqual(['login:', 1])
+  for (const { request } of streams) request.destroy()
+  await expect.poll(subscribers).toEqual(['login:', 0])
+})
+
+test('shutdown ends a stream without saying that the session has ended', async () => {
+  const app = await demoForThisTest(server.socket)
+  const stream = await streamOf(app, await login(app))
+  await app.close()
+  await stream.end
+  expect([stream.text(), stream.response.complete]).toEqual([open, true])
+})
+
+test('a stream outlives a crash of Redis, and ends with its session afterwards', async () => {
+  const redis = await redisForThisTest()
+  const app = await demoForThisTest(redis.socket)
+  const [own, other] = [await login(app), await login(app)]
+  const stream = await streamOf(app, own)
+  redis.program.signal('SIGKILL')
+  await redis.program.exited
+  await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(503)
+  await redis.restart()
+  const end = () =>
+    app.inject({ method: 'DELETE', url: '/me/sessions?others=true', headers: bearer(other) })
+  await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
+  expect(stream.text()).toBe(open)
+  expect((await end()).json()).toEqual({ ended: 1 })
+  await stream.end
+  expect(stream.text()).toBe(open + ended)
+})
