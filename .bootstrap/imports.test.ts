@@ -57,14 +57,24 @@ const layers: readonly Layer[] = [
     [`${name} tests`, `packages/${name}/`, name, 'store entry', 'stack', 'fixtures'],
   ]),
   ['packing', 'packages/build', 'store core', 'fixtures'],
-  ['api', 'apps/api/src/', 'store entry'],
-  ['api tests', 'apps/api/', 'api', 'store entry', 'stack', 'fixtures'],
+  ['api variants', 'apps/api/src/variants/', 'store entry'],
+  ['api', 'apps/api/src/', 'store entry', 'api variants'],
+  [
+    'api tests',
+    'apps/api/',
+    'api',
+    'api variants',
+    'store entry',
+    'store tests',
+    'stack',
+    'fixtures',
+  ],
   ['server-build', 'apps/server-build/src/'],
   ['server-build tests', 'apps/server-build/', 'server-build', 'stack', 'fixtures'],
   ['fixtures', 'apps/stack/src/testing/', 'stack', 'store entry'],
   ['stack', 'apps/stack/src/', 'store entry'],
   ['stack tests', 'apps/stack/', 'stack', 'fixtures', 'store entry'],
-  ['demo', 'apps/demo/src/', 'stack', 'api', 'store entry'],
+  ['demo', 'apps/demo/src/', 'stack', 'api', 'api variants', 'store entry'],
   // They start the demo like the API and the stack.
   [
     'demo tests',
@@ -74,11 +84,18 @@ const layers: readonly Layer[] = [
     'stack tests',
     'fixtures',
     'api',
+    'api variants',
     'api tests',
     'store entry',
   ],
-  ['compared strategies', 'load/src/compared-strategies.ts', 'stack', 'store entry', 'store core'],
-  ['load', 'load/src/', 'stack', 'store entry', 'compared strategies', 'pattern'],
+  [
+    'compared strategies',
+    'load/src/compared-strategies.ts',
+    'api variants',
+    'store entry',
+    'store core',
+  ],
+  ['load', 'load/src/', 'stack', 'api variants', 'store entry', 'compared strategies', 'pattern'],
   // Other Redis clients, which use the application and parts of the store.
   [
     'contenders',
@@ -144,7 +161,7 @@ function resolve(file: string, specifier: string): string[] {
   if (name !== undefined && packages.includes(name)) {
     return [entries.get(specifier) ?? `unknown entry ${specifier}`]
   }
-  if (name === 'api') return ['apps/api/src/index.ts']
+  if (name === 'api') return [path ? `apps/api/src/${path}/index.ts` : 'apps/api/src/index.ts']
   if (name === 'stack') return [`apps/stack/src/${path}`]
   return name === undefined ? [] : [specifier]
 }

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type StrategyName, strategyNames } from '@onetrip/session-store'
 import type { ApiOptions } from '@onetrip/stack/api.ts'
+import { type StrategyName, strategyNames } from '../../apps/api/src/variants/index.ts'
 import { packageVersion } from './measure/machine.ts'
 
 /** The programs in `load/contenders`, with the npm package of the client that each one uses. */
@@ -22,7 +22,7 @@ export type ContenderName = keyof typeof clients
 
 export const contenders = Object.keys(clients) as ContenderName[]
 
-/** The API with one of the store's strategies, or one of the contenders. */
+/** The API with one of its strategies, or one of the contenders. */
 export type Variant = StrategyName | ContenderName
 export const variants: readonly Variant[] = [...strategyNames, ...contenders]
 

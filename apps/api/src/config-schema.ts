@@ -1,5 +1,5 @@
-import { strategyNames } from '@onetrip/session-store'
 import { type Static, Type } from 'typebox'
+import { strategyNames } from './variants/index.ts'
 
 /** All settings of the API, read from the environment. A test keeps `.env.example` in step. */
 export const configSchema = Type.Object({
@@ -24,7 +24,8 @@ export const configSchema = Type.Object({
   STRATEGY: Type.String({
     default: 'batch',
     enum: [...strategyNames],
-    description: 'How store operations are sent to Redis',
+    description:
+      'How store operations are sent to Redis. naive, sequential and pipeline are for comparison, with one Redis server',
   }),
   REDIS_URL: Type.String({
     default: 'redis://127.0.0.1:6390',

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import type { ListenOptions } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type RetentionEvent, retentionChannel, type StrategyName } from '@onetrip/session-store'
+import { type RetentionEvent, retentionChannel } from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance, FastifyListenOptions } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -60,7 +60,6 @@ async function serveApplication(config: Config, application: Application): Promi
   const authenticator = application.authenticator ?? trustingAuthenticator(config.NODE_ENV)
   const logWarnings = loggerOfWarnings()
   const store = configuredStore(config, {
-    strategy: config.STRATEGY as StrategyName,
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
     idleSeconds: config.SESSION_IDLE_SECONDS,

@@ -7,9 +7,14 @@ import {
 import { clusterSender, partitionedKeys, sentinelSender } from '@onetrip/session-store/cluster'
 import type { Config } from './config.ts'
 import { redisLocation } from './redis-location.ts'
+import { type StrategyName, sendingBy } from './variants/index.ts'
 
-/** Options except the address of Redis and its keys. */
-type StoreOptions = Omit<SessionStoreOptions, 'url' | 'tls' | 'client' | 'sender' | 'keys'>
+/** Options that do not depend on where Redis is. */
+interface StoreOptions
+  extends Omit<SessionStoreOptions, 'url' | 'tls' | 'client' | 'sender' | 'keys'> {
+  poolSize: number
+  deadlineMs: number
+}
 
 /**
  * Creates the configured store.
@@ -18,16 +23,18 @@ type StoreOptions = Omit<SessionStoreOptions, 'url' | 'tls' | 'client' | 'sender
  */
 export function configuredStore(config: Config, options: StoreOptions): SessionStore {
   const { url, tls, cluster, sentinel } = redisLocation(config)
-  const { strategy, poolSize, ...rest } = options
+  const { poolSize, ...rest } = options
   const { deadlineMs } = rest
   if (cluster) {
     const keys = partitionedKeys(config.REDIS_PARTITIONS)
-    const sender = clusterSender({ ...cluster, strategy, deadlineMs })
+    const sender = clusterSender({ ...cluster, deadlineMs })
     return createSessionStore({ ...rest, keys, sender })
   }
   if (sentinel) {
-    const sender = sentinelSender({ ...sentinel, strategy, poolSize, deadlineMs })
+    const sender = sentinelSender({ ...sentinel, poolSize, deadlineMs })
     return createSessionStore({ ...rest, keys: articleKeys, sender })
   }
-  return createSessionStore({ ...options, keys: articleKeys, url, tls })
+  const target = { url: url ?? '', tls, poolSize, deadlineMs }
+  const sending = sendingBy(config.STRATEGY as StrategyName, target)
+  return createSessionStore({ ...rest, ...sending, keys: articleKeys })
 }

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import { createSessionStore, type Sender, type StrategyName } from '@onetrip/session-store'
+import { createSessionStore, type Sender } from '@onetrip/session-store'
 import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { type AppOptions, buildApp } from '../src/app.ts'
 import { trustingAuthenticator } from '../src/authenticator.ts'
+import { type StrategyName, sendingBy } from '../src/variants/index.ts'
 
 export const secret = 'a-secret-for-tests-a-secret-for-tests'
 
@@ -23,7 +24,7 @@ interface TestOptions extends Partial<Omit<AppOptions, 'store' | 'transport'>> {
 /** Builds the application on this Redis. `close` also closes its store. */
 export async function appOn(socket: string, options: TestOptions = {}): Promise<FastifyInstance> {
   const {
-    strategy,
+    strategy = 'batch',
     deadlineMs = 30_000,
     clock,
     sender,
@@ -31,14 +32,15 @@ export async function appOn(socket: string, options: TestOptions = {}): Promise<
     ...appOptions
   } = options
   const store = createSessionStore({
-    ...(sender ? { sender } : { url: `unix://${socket}` }),
+    ...(sender
+      ? { sender }
+      : sendingBy(strategy, { url: `unix://${socket}`, poolSize: 1, deadlineMs })),
     ...(maxSessionsPerUser && { maxSessionsPerUser }),
     tokens: {
       secrets: [secret],
       rememberedLifetimeSeconds: 90 * 24 * 3600,
       ...(clock && { clock }),
     },
-    ...(strategy && { strategy }),
     deadlineMs,
     janitor: 'elsewhere',
   })

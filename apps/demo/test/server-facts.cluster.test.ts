@@ -11,7 +11,7 @@ test('facts about the nodes of a Redis Cluster', async () => {
   const client = createCluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   onTestFinished(() => client.disconnect())
   const store = createSessionStore({
-    sender: clusterSender({ client, strategy: 'batch' }),
+    sender: clusterSender({ client }),
     keys: partitionedKeys(),
     tokens: { secrets: [secret] },
     janitor: 'elsewhere',

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import type { StrategyName } from '@onetrip/session-store'
+import type { StrategyName } from '@onetrip/api/variants'
 import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { appOn } from '../../api/test/support.ts'

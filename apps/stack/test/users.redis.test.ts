@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSessionStore, type SessionStore, type StrategyName } from '@onetrip/session-store'
+import { createSessionStore, type SessionStore } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
@@ -27,10 +27,9 @@ beforeAll(async () => {
   }
 })
 
-async function storeForThisTest(strategy: StrategyName = 'batch'): Promise<SessionStore> {
+async function storeForThisTest(): Promise<SessionStore> {
   const store = createSessionStore({
     url: await withPasswordOf('api', url, secrets),
-    strategy,
     tokens: { secrets: ['x'.repeat(32)] },
     janitor: 'elsewhere',
   })
@@ -69,43 +68,40 @@ test('writes of scripts survive a restart', async () => {
 const ended = { code: 'ONETRIP_UNKNOWN_SESSION' }
 
 describe('the user api', () => {
-  test.each(['naive', 'batch'] as const)(
-    'may run all updates of the store: %s',
-    async (strategy) => {
-      const store = await storeForThisTest(strategy)
-      await store.ping()
-      const { token } = await store.login('ada')
-      await store.recordView(token, 'tea')
-      expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
-      expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
-      expect(await store.viewedItems(token)).toHaveLength(2)
-      expect(await store.popularItems()).not.toHaveLength(0)
-      expect(await store.recentSessions()).not.toHaveLength(0)
-      expect(await store.logout(token)).toBe(true)
-      await expect(store.recordView(token, 'book')).rejects.toMatchObject(ended)
-      const [first, second] = [await store.login('eve'), await store.login('eve')]
-      await store.touch(first.token)
-      const { sessions } = await store.userSessions(first.token)
-      expect(sessions).toHaveLength(2)
-      const [other] = sessions.filter(({ current }) => !current)
-      expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
-      await expect(store.checkToken(second.token)).rejects.toMatchObject(ended)
-      expect(await store.logoutEverywhere(first.token)).toBe(1)
-      expect(await store.endUserSessions('eve')).toBe(0)
-      expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
-      const guest = await store.loginGuest()
-      await store.patch(guest.token, { a: 1, b: 2 })
-      const { token: mine } = await store.login('eve', { from: guest.token })
-      const many = Array.from({ length: 62 }, (_, index) => [`field ${index}`, index])
-      await store.patch(mine, { a: undefined, ...Object.fromEntries(many) }, { ifVersion: 1 })
-      await expect(store.patch(mine, { c: 3, d: 4 })).rejects.toThrow('more than 64 fields')
-      expect((await store.data(mine)).version).toBe(2)
-      expect(await store.endUserSessions('eve')).toBe(1)
-    },
-  )
+  test('may run all updates of the store', async () => {
+    const store = await storeForThisTest()
+    await store.ping()
+    const { token } = await store.login('ada')
+    await store.recordView(token, 'tea')
+    expect(await store.recordView(token, 'book')).toMatchObject({ user: 'ada' })
+    expect(await store.checkToken(token)).toMatchObject({ user: 'ada' })
+    expect(await store.viewedItems(token)).toHaveLength(2)
+    expect(await store.popularItems()).not.toHaveLength(0)
+    expect(await store.recentSessions()).not.toHaveLength(0)
+    expect(await store.logout(token)).toBe(true)
+    await expect(store.recordView(token, 'book')).rejects.toMatchObject(ended)
+    const [first, second] = [await store.login('eve'), await store.login('eve')]
+    await store.touch(first.token)
+    const { sessions } = await store.userSessions(first.token)
+    expect(sessions).toHaveLength(2)
+    const [other] = sessions.filter(({ current }) => !current)
+    expect(await store.revokeSession(first.token, other?.id ?? '')).toBe(true)
+    await expect(store.checkToken(second.token)).rejects.toMatchObject(ended)
+    expect(await store.logoutEverywhere(first.token)).toBe(1)
+    expect(await store.endUserSessions('eve')).toBe(0)
+    expect((await store.countAttempts(['eve'], 60)).counts).toHaveLength(1)
+    const guest = await store.loginGuest()
+    await store.patch(guest.token, { a: 1, b: 2 })
+    const { token: mine } = await store.login('eve', { from: guest.token })
+    const many = Array.from({ length: 62 }, (_, index) => [`field ${index}`, index])
+    await store.patch(mine, { a: undefined, ...Object.fromEntries(many) }, { ifVersion: 1 })
+    await expect(store.patch(mine, { c: 3, d: 4 })).rejects.toThrow('more than 64 fields')
+    expect((await store.data(mine)).version).toBe(2)
+    expect(await store.endUserSessions('eve')).toBe(1)
+  })
 
-  test.each(['naive', 'batch'] as const)('may run the janitor: %s', async (strategy) => {
-    const store = await storeForThisTest(strategy)
+  test('may run the janitor', async () => {
+    const store = await storeForThisTest()
     const { token } = await store.login('ada')
     await store.recordView(token, 'tea')
     const often = { rescaleEverySeconds: 0.001, sweepEverySeconds: 0.001 }

@@ -118,8 +118,8 @@ export interface StoreWarning {
   /**
    * Redis may evict sessions; a function that was called at the end of a session failed; the janitor found
    * keys of another program that match the key names of the store; the number of partitions could not be compared
-   * with that of the data; the clocks of the janitor and of Redis differ, or could not be compared; the strategy takes
-   * more CPU, because the store does not use frames with the installed ioredis.
+   * with that of the data; the clocks of the janitor and of Redis differ, or could not be compared; the store takes
+   * more CPU, because it does not use frames with the installed ioredis.
    */
   code:
     | 'ONETRIP_EVICTION'

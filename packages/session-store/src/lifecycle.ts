@@ -13,11 +13,9 @@ import { type JanitorOptions, ownJanitor } from './retention/janitor-options.ts'
 import { requirePublish } from './sessions/session-ends.ts'
 
 export interface StoreInfo {
-  /** The name of the strategy, or of the sender passed as `sender`. */
-  strategy: string
-  /** How commands are sent: `frame`, `pipeline`, `one by one` … */
+  /** The name of the sender: `batch`, or that of the one passed as `sender`. */
   sender: string
-  /** Connections, up or not; 0 with `naive`, which has none between two operations. */
+  /** Connections, up or not; 0 if there are none between two operations. */
   connections: number
   /** Connections that are up. */
   ready: number
@@ -29,7 +27,6 @@ export interface StoreInfo {
 export function lifecycleFunctions(context: StoreContext, options: SessionStoreOptions) {
   const { runner, keys, now } = context
   const { sender } = runner
-  const strategy = options.strategy ?? options.sender?.name ?? 'batch'
   const active = new Set<Janitor>()
   const janitor = (limits: JanitorOptions = {}): Janitor =>
     createJanitor(
@@ -52,7 +49,7 @@ export function lifecycleFunctions(context: StoreContext, options: SessionStoreO
     get info(): StoreInfo {
       const { connections = 0, ready = 0 } = sender.connections?.() ?? {}
       const { inFlight } = runner
-      return { strategy, sender: sender.name, connections, ready, inFlight }
+      return { sender: sender.name, connections, ready, inFlight }
     },
 
     /**

@@ -1,21 +1,18 @@
 import type { Keys } from './keys.ts'
 import type { DataOption } from './operations/data.ts'
 import type { NamesOf } from './option-names.ts'
+import type { PoolLocation } from './redis/choose.ts'
 import type { Sender } from './redis/sender.ts'
-import type { StrategyName, StrategyOptions } from './redis/strategies.ts'
 import type { JanitorOptions } from './retention/janitor-options.ts'
 import type { TokensOptions } from './tokens/tokens.ts'
 
 /** Set exactly one of `url`, `client` and `sender`. */
-export interface SessionStoreOptions extends StrategyOptions {
-  /** How operations are sent. Not with `sender`. Default `batch`. */
-  strategy?: StrategyName
+export interface SessionStoreOptions extends PoolLocation {
   /** A sender, such as `clusterSender`, `sentinelSender` or `nodeRedisSender(client)`. The store closes it. */
   sender?: Sender
   /**
    * Maximum number of operations in flight; more are rejected. On a cluster, the limit applies to each node, so that
-   * a node that does not reply does not block operations of the others. With `naive`, it applies to all
-   * nodes together. Default 1,000.
+   * a node that does not reply does not block operations of the others. Default 1,000.
    */
   maxInFlight?: number
   tokens: TokensOptions
@@ -82,7 +79,6 @@ export const storeOptionNames: NamesOf<SessionStoreOptions> = {
   client: true,
   poolSize: true,
   deadlineMs: true,
-  strategy: true,
   sender: true,
   maxInFlight: true,
   tokens: true,

@@ -4,6 +4,8 @@
  */
 export const removedOptions: Readonly<Record<string, string>> = {
   cachedChecks: 'each check asks Redis, in a round trip that it shares with concurrent calls',
+  strategy:
+    'use sender; apps/api/src/variants has naive, sequential and pipeline, and batch is what the store does by itself',
   dataLimits:
     'its limits are constants: 64 fields of a session, 16,384 bytes of a field; keep larger data in keys of your own (run)',
 }

@@ -35,7 +35,7 @@ export interface SessionStore<Fields extends object = DeclaredFields>
  * `janitor` is `'elsewhere'` or `false`. Warns (`onetrip:warning`) if the installed ioredis makes it take more CPU.
  *
  * @throws TypeError if an option does not exist, has a wrong type or is out of range, if the URL of Redis or
- *   a secret is invalid, or if the strategy or the keys do not work with the other options.
+ *   a secret is invalid, or if the sender or the keys do not work with the other options.
  */
 export function createSessionStore<Fields extends object = DeclaredFields>(
   options: SessionStoreOptions,

@@ -7,10 +7,8 @@ import {
   errorChannel,
   type Operation,
   type SessionStoreOptions,
-  type StrategyName,
-  strategyNames,
 } from '../src/index.ts'
-import { senderOf } from '../src/redis/strategies.ts'
+import { batchingPool } from '../src/redis/choose.ts'
 import { clientForThisTest, codeOf, idOf, messagesOf, readyStore, tokens } from './fixture.ts'
 import { issueToken } from './update-token.ts'
 
@@ -90,7 +88,7 @@ test('with more callers a batch has more operations, at most 64', async () => {
 test('an empty list of commands takes no reply of another one', async () => {
   const client = clientForThisTest(server.socket)
   await client.connect()
-  const sender = senderOf('batch', { clients: [client] })
+  const sender = batchingPool({ clients: [client] })
   expect(await sender.send({ commands: [] })).toEqual([])
   expect(await client.echo('next')).toBe('next')
   await sender.close()
@@ -120,8 +118,8 @@ test('a connection that does not reply for too long is reopened', async () => {
     .toMatchObject({ user: 'ada' })
 })
 
-async function storeBy(strategy: StrategyName) {
-  const store = await readyStore({ url: `unix://${server.socket}`, strategy })
+async function storeOfUsers() {
+  const store = await storeForThisTest()
   const users = Array.from({ length: 16 }, (_, index) => `user-${index}`)
   const sessions = await Promise.all(users.map((user) => store.login(user)))
   return { store, tokens: sessions.map(({ token }) => token) }
@@ -130,32 +128,29 @@ async function storeBy(strategy: StrategyName) {
 const failures = async (calls: Promise<unknown>[]) =>
   (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected').length
 
-test.each(['batch', 'pipeline'] as const)(
-  '%s: a key of the wrong type fails the calls that use it, until it is repaired',
-  async (strategy) => {
-    const { store, tokens } = await storeBy(strategy)
-    const viewAll = () => failures(tokens.map((token) => store.recordView(token, 'book')))
+test('a key of the wrong type fails the calls that use it, until it is repaired', async () => {
+  const { store, tokens } = await storeOfUsers()
+  const viewAll = () => failures(tokens.map((token) => store.recordView(token, 'book')))
 
-    const own = `viewed:${idOf(tokens[0] ?? '')}`
-    await server.redis.set(own, 'not a sorted set')
-    expect(await viewAll()).toBe(1)
-    await server.redis.del(own)
-    for (const shared of ['recent:', 'login:']) {
-      await server.redis.rename(shared, 'saved')
-      await server.redis.set(shared, 'neither a hash nor a sorted set')
-      expect(await viewAll()).toBe(tokens.length)
-      await server.redis.rename('saved', shared)
-    }
-    expect(await viewAll()).toBe(0)
-  },
-)
+  const own = `viewed:${idOf(tokens[0] ?? '')}`
+  await server.redis.set(own, 'not a sorted set')
+  expect(await viewAll()).toBe(1)
+  await server.redis.del(own)
+  for (const shared of ['recent:', 'login:']) {
+    await server.redis.rename(shared, 'saved')
+    await server.redis.set(shared, 'neither a hash nor a sorted set')
+    expect(await viewAll()).toBe(tokens.length)
+    await server.redis.rename('saved', shared)
+  }
+  expect(await viewAll()).toBe(0)
+})
 
 test.each<[Command]>([
   [['ZADD', 'recent:', 'XX', 'not a number', 'member']],
   [['ZADD', 'recent:', 'XX', 1]],
   [['HGET', 'login:']],
 ])('the custom command %j, which Redis refuses, fails alone', async (command) => {
-  const { store, tokens } = await storeBy('batch')
+  const { store, tokens } = await storeOfUsers()
   const view = (token: string) => store.recordView(token, 'book')
   const views = tokens.slice(0, 8).map(view)
   const own = store.run({ commands: [command], readOnly: false, read: (replies) => replies })
@@ -164,7 +159,7 @@ test.each<[Command]>([
 })
 
 test('calls are answered in order', async () => {
-  const { store, tokens } = await storeBy('batch')
+  const { store, tokens } = await storeOfUsers()
   const answered: number[] = []
   const calls = Array.from({ length: 200 }, async (_, index) => {
     await store.checkToken(tokens[index % tokens.length] ?? '')
@@ -187,8 +182,8 @@ const unreadable = (readOnly: boolean): Operation<void> => ({
   },
 })
 
-test.each(strategyNames)('%s: an unexpected error becomes a StoreError', async (strategy) => {
-  const store = await readyStore({ url: `unix://${server.socket}`, strategy })
+test('an unexpected error becomes a StoreError', async () => {
+  const store = await storeForThisTest()
   const published = messagesOf(errorChannel)
   for (const readOnly of [true, false]) {
     await expect(store.run(unreadable(readOnly))).rejects.toMatchObject({

@@ -10,36 +10,33 @@ const storeForThisTest = (options: Partial<SessionStoreOptions> = {}) =>
   server.storeForThisTest(clock, options)
 
 describe.each(layouts)('%s', (_, keys) => {
-  test.each(['naive', 'batch'] as const)(
-    '%s: checks and views return data, and patches change it field by field',
-    async (strategy) => {
-      const store = await storeForThisTest({ strategy, keys })
-      const { token } = await store.login('ada')
-      expect(await store.data(token)).toEqual({ fields: {}, version: 0 })
-      const cart = [{ item: 'book', count: 2, gift: null }, 'überraschung 🦊']
-      expect(await store.patch(token, { cart, theme: 'dark', constructor: 1 })).toEqual({
-        version: 1,
-      })
-      expect(await store.patch(token, { theme: undefined, locale: 'de' })).toEqual({ version: 2 })
-      const data = { fields: { cart, locale: 'de', constructor: 1 }, version: 2 }
-      expect(await store.data(token)).toEqual(data)
-      const lastSeenAt = clock.ms
-      expect(await store.checkToken(token, { data: true })).toEqual({
-        user: 'ada',
-        lastSeenAt,
-        data,
-      })
-      const view = await store.recordView(token, 'book', { data: true })
-      expect(view).toEqual({ user: 'ada', views: expect.any(Number), data })
-      expect(await store.checkToken(token, { data: false })).toEqual({ user: 'ada', lastSeenAt })
-      expect(await store.logout(token)).toBe(true)
-      expect(await server.redis.exists(keys.data(idOf(token)))).toBe(0)
-      for (const late of [store.patch(token, { cart }), store.data(token)]) {
-        await expect(late).rejects.toMatchObject(gone)
-      }
-      expect(await server.redis.exists(keys.data(idOf(token)), keys.viewed(idOf(token)))).toBe(0)
-    },
-  )
+  test('checks and views return data, and patches change it field by field', async () => {
+    const store = await storeForThisTest({ keys })
+    const { token } = await store.login('ada')
+    expect(await store.data(token)).toEqual({ fields: {}, version: 0 })
+    const cart = [{ item: 'book', count: 2, gift: null }, 'überraschung 🦊']
+    expect(await store.patch(token, { cart, theme: 'dark', constructor: 1 })).toEqual({
+      version: 1,
+    })
+    expect(await store.patch(token, { theme: undefined, locale: 'de' })).toEqual({ version: 2 })
+    const data = { fields: { cart, locale: 'de', constructor: 1 }, version: 2 }
+    expect(await store.data(token)).toEqual(data)
+    const lastSeenAt = clock.ms
+    expect(await store.checkToken(token, { data: true })).toEqual({
+      user: 'ada',
+      lastSeenAt,
+      data,
+    })
+    const view = await store.recordView(token, 'book', { data: true })
+    expect(view).toEqual({ user: 'ada', views: expect.any(Number), data })
+    expect(await store.checkToken(token, { data: false })).toEqual({ user: 'ada', lastSeenAt })
+    expect(await store.logout(token)).toBe(true)
+    expect(await server.redis.exists(keys.data(idOf(token)))).toBe(0)
+    for (const late of [store.patch(token, { cart }), store.data(token)]) {
+      await expect(late).rejects.toMatchObject(gone)
+    }
+    expect(await server.redis.exists(keys.data(idOf(token)), keys.viewed(idOf(token)))).toBe(0)
+  })
 
   test('every way to end a session removes its data', async () => {
     const store = await storeForThisTest({ keys, maxSessionsPerUser: 2 })
@@ -72,7 +69,7 @@ describe.each(layouts)('%s', (_, keys) => {
 
 test('parallel patches of different fields lose nothing; of the same field with ifVersion, one wins', async () => {
   const store = await storeForThisTest()
-  const other = await storeForThisTest({ strategy: 'pipeline' })
+  const other = await storeForThisTest()
   const { token } = await store.login('ada')
   const names = Array.from({ length: 50 }, (_, index) => `field ${index}`)
   await Promise.all(

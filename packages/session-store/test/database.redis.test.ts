@@ -1,6 +1,6 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { type SessionStore, type StrategyName, strategyNames } from '../src/index.ts'
+import type { SessionStore } from '../src/index.ts'
 import { isIoredis5 } from '../src/redis/ioredis-version.ts'
 import { clientForThisTest, newStore } from './fixture.ts'
 
@@ -18,8 +18,8 @@ const refusal = (database: number, why: string) => ({
   },
 })
 
-test.each(strategyNames)('%s: all keys are in the database of the URL', async (strategy) => {
-  const store = newStore({ url: `unix://${server.socket}?db=5`, strategy })
+test('all keys are in the database of the URL', async () => {
+  const store = newStore({ url: `unix://${server.socket}?db=5` })
   await store.ready()
   const { token } = await store.login('ada')
   await store.recordView(token, 'book')
@@ -27,35 +27,23 @@ test.each(strategyNames)('%s: all keys are in the database of the URL', async (s
   expect(await databases()).toEqual(['db5'])
 })
 
-/** All at the same time: each check mostly waits in `failureOf`. */
-const eachStrategy = (check: (strategy: StrategyName) => Promise<void>) =>
-  Promise.all(strategyNames.map(check))
-
 test('a database that does not exist makes ready() fail, and nothing is written to another one', async () => {
-  await eachStrategy(async (strategy) => {
-    const store = newStore({ url: `unix://${server.socket}?db=99`, strategy })
-    await expect
-      .poll(() => failureOf(store), { message: strategy })
-      .toMatchObject(refusal(99, 'ERR DB index is out of range'))
-    await expect(store.login('ada'), strategy).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
-    await expect(store.janitor().runOnce(), strategy).rejects.toMatchObject({
-      code: 'ONETRIP_NOT_SENT',
-    })
-  })
+  const store = newStore({ url: `unix://${server.socket}?db=99` })
+  await expect
+    .poll(() => failureOf(store))
+    .toMatchObject(refusal(99, 'ERR DB index is out of range'))
+  await expect(store.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  await expect(store.janitor().runOnce()).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
   expect(await databases()).toEqual([])
 })
 
 test('the error reports a wrong password', async () => {
   await server.redis.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '&*', '+@all')
   const url = `unix://guest:wrong@localhost${server.socket}?db=5`
-  await eachStrategy(async (strategy) => {
-    const store = newStore({ url, strategy })
-    await expect
-      .poll(() => failureOf(store), { message: strategy })
-      .toMatchObject({
-        cause: { message: expect.stringMatching(/^WRONGPASS/) },
-      })
-  })
+  const store = newStore({ url })
+  await expect
+    .poll(() => failureOf(store))
+    .toMatchObject({ cause: { message: expect.stringMatching(/^WRONGPASS/) } })
 })
 
 test('after a reconnect, nothing is written to another database', async () => {

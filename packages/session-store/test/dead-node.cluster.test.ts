@@ -15,10 +15,7 @@ const codeOf = (error: StoreError) => `${error.code}, may have written: ${error.
 const notSent = 'ONETRIP_NOT_SENT, may have written: false'
 const unknown = 'ONETRIP_OUTCOME_UNKNOWN, may have written: true'
 
-const strategies = ['sequential', 'batch'] as const
-
 interface TestbedOptions {
-  strategy?: (typeof strategies)[number]
   replicas?: number
   deadlineMs?: number
 }
@@ -27,12 +24,12 @@ interface TestbedOptions {
 const patient = { deadlineMs: 20_000 }
 
 /** A cluster of three primaries, a store on it, and a session on each node. */
-async function testbed({ replicas = 0, strategy, deadlineMs }: TestbedOptions) {
+async function testbed({ replicas = 0, deadlineMs }: TestbedOptions = {}) {
   const servers = await testCluster({ replicas })
   onTestFinished(() => servers.stop())
   const nodes = servers.nodes.map(({ address }) => address)
   const store = await readyStore({
-    sender: clusterSender({ nodes, strategy, deadlineMs }),
+    sender: clusterSender({ nodes, deadlineMs }),
     keys,
     deadlineMs: deadlineMs ?? 2_000,
   })
@@ -40,84 +37,78 @@ async function testbed({ replicas = 0, strategy, deadlineMs }: TestbedOptions) {
   return { servers, store, sessions }
 }
 
-test.each(strategies)(
-  '%s: an operation that needs a dead node is not sent at all, and others are served',
-  async (strategy) => {
-    const { servers, store, sessions } = await testbed({ strategy })
-    const ended = await loginOn(store, 0)
-    await store.logout(ended.token)
+test('an operation that needs a dead node is not sent at all, and others are served', async () => {
+  const { servers, store, sessions } = await testbed()
+  const ended = await loginOn(store, 0)
+  await store.logout(ended.token)
 
-    servers.nodes[2]?.program.signal('SIGKILL')
-    await servers.nodes[2]?.program.exited
-    await expect.poll(() => store.info?.ready).toBe(2)
+  servers.nodes[2]?.program.signal('SIGKILL')
+  await servers.nodes[2]?.program.exited
+  await expect.poll(() => store.info?.ready).toBe(2)
 
-    const views = [0, 1, 2].flatMap((own) =>
-      [0, 1, 2].map((place) => ({ own, place, token: sessions[own]?.token ?? '' })),
-    )
-    views.push({ own: 0, place: 2, token: ended.token })
-    const outcomes: Record<string, string[]> = {}
-    const counted = [0, 0, 0]
-    for (let round = 0; round < 20; round++) {
-      await Promise.all(
-        views.map(async ({ own, place, token }) => {
-          const answer = await store.recordView(token, itemOn(place)).then(() => 'ok', codeOf)
-          if (answer === 'ok') counted[place] = (counted[place] ?? 0) + 1
-          const name = own === 2 || place === 2 ? 'needs the dead node' : 'others'
-          outcomes[name] = [...new Set([...(outcomes[name] ?? []), answer])]
-        }),
-      )
-    }
-    expect(outcomes).toEqual({
-      others: ['ok'],
-      'needs the dead node': [notSent],
-    })
-    expect(counted).toEqual([40, 40, 0])
-    for (const place of [0, 1]) {
-      const item = itemOn(place)
-      const views = await servers.nodes[place]?.admin.zscore(keys.popular(item), item)
-      expect(views, 'no view of the session on the dead node was counted').toBe('-40')
-    }
-    expect(await servers.nodes[0]?.admin.exists(keys.viewed(idOf(ended.token)))).toBe(0)
-  },
-)
-
-test.each(strategies)(
-  '%s: a node dies under load: only what was in flight has an unknown outcome',
-  async (strategy) => {
-    const { servers, store, sessions } = await testbed({ strategy })
-    const callers = Array.from({ length: 24 }, (_, index) => ({
-      place: index % 3,
-      token: sessions[Math.floor(index / 3) % 3]?.token ?? '',
-    }))
-    const answers = new Map<string, number>()
-    const counted = [0, 0, 0]
-    const doubted = [0, 0, 0]
-    let isOver = false
-    const calls = callers.map(async ({ place, token }) => {
-      while (!isOver) {
+  const views = [0, 1, 2].flatMap((own) =>
+    [0, 1, 2].map((place) => ({ own, place, token: sessions[own]?.token ?? '' })),
+  )
+  views.push({ own: 0, place: 2, token: ended.token })
+  const outcomes: Record<string, string[]> = {}
+  const counted = [0, 0, 0]
+  for (let round = 0; round < 20; round++) {
+    await Promise.all(
+      views.map(async ({ own, place, token }) => {
         const answer = await store.recordView(token, itemOn(place)).then(() => 'ok', codeOf)
-        answers.set(answer, (answers.get(answer) ?? 0) + 1)
         if (answer === 'ok') counted[place] = (counted[place] ?? 0) + 1
-        else if (answer !== notSent) doubted[place] = (doubted[place] ?? 0) + 1
-        await eventLoopTurn() // a view that is not sent may fail at once
-      }
-    })
-    await expect.poll(() => answers.get('ok')).toBeGreaterThan(200)
-    servers.nodes[2]?.program.signal('SIGKILL')
-    await expect.poll(() => answers.get(notSent)).toBeGreaterThan(200)
-    isOver = true
-    await Promise.all(calls)
+        const name = own === 2 || place === 2 ? 'needs the dead node' : 'others'
+        outcomes[name] = [...new Set([...(outcomes[name] ?? []), answer])]
+      }),
+    )
+  }
+  expect(outcomes).toEqual({
+    others: ['ok'],
+    'needs the dead node': [notSent],
+  })
+  expect(counted).toEqual([40, 40, 0])
+  for (const place of [0, 1]) {
+    const item = itemOn(place)
+    const views = await servers.nodes[place]?.admin.zscore(keys.popular(item), item)
+    expect(views, 'no view of the session on the dead node was counted').toBe('-40')
+  }
+  expect(await servers.nodes[0]?.admin.exists(keys.viewed(idOf(ended.token)))).toBe(0)
+})
 
-    expect([notSent, unknown, 'ok']).toEqual(expect.arrayContaining([...answers.keys()]))
-    expect(answers.get(unknown) ?? 0).toBeLessThanOrEqual(callers.length)
-    for (const place of [0, 1]) {
-      const item = itemOn(place)
-      const views = -Number(await servers.nodes[place]?.admin.zscore(keys.popular(item), item))
-      expect(views).toBeGreaterThanOrEqual(counted[place] ?? 0)
-      expect(views).toBeLessThanOrEqual((counted[place] ?? 0) + (doubted[place] ?? 0))
+test('a node dies under load: only what was in flight has an unknown outcome', async () => {
+  const { servers, store, sessions } = await testbed()
+  const callers = Array.from({ length: 24 }, (_, index) => ({
+    place: index % 3,
+    token: sessions[Math.floor(index / 3) % 3]?.token ?? '',
+  }))
+  const answers = new Map<string, number>()
+  const counted = [0, 0, 0]
+  const doubted = [0, 0, 0]
+  let isOver = false
+  const calls = callers.map(async ({ place, token }) => {
+    while (!isOver) {
+      const answer = await store.recordView(token, itemOn(place)).then(() => 'ok', codeOf)
+      answers.set(answer, (answers.get(answer) ?? 0) + 1)
+      if (answer === 'ok') counted[place] = (counted[place] ?? 0) + 1
+      else if (answer !== notSent) doubted[place] = (doubted[place] ?? 0) + 1
+      await eventLoopTurn() // a view that is not sent may fail at once
     }
-  },
-)
+  })
+  await expect.poll(() => answers.get('ok')).toBeGreaterThan(200)
+  servers.nodes[2]?.program.signal('SIGKILL')
+  await expect.poll(() => answers.get(notSent)).toBeGreaterThan(200)
+  isOver = true
+  await Promise.all(calls)
+
+  expect([notSent, unknown, 'ok']).toEqual(expect.arrayContaining([...answers.keys()]))
+  expect(answers.get(unknown) ?? 0).toBeLessThanOrEqual(callers.length)
+  for (const place of [0, 1]) {
+    const item = itemOn(place)
+    const views = -Number(await servers.nodes[place]?.admin.zscore(keys.popular(item), item))
+    expect(views).toBeGreaterThanOrEqual(counted[place] ?? 0)
+    expect(views).toBeLessThanOrEqual((counted[place] ?? 0) + (doubted[place] ?? 0))
+  }
+})
 
 test('a hung node that the others call failed gets nothing until it is back', async () => {
   const { servers, store, sessions } = await testbed(patient)

@@ -1,6 +1,6 @@
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { disconnectionChannel, type SessionStoreOptions, strategyNames } from '../src/index.ts'
+import { disconnectionChannel, type SessionStoreOptions } from '../src/index.ts'
 import {
   adminForThisTest,
   clientForThisTest,
@@ -16,8 +16,8 @@ const storeOn = (socket: string, options: Partial<SessionStoreOptions> = {}) =>
 
 const codes = async (calls: Promise<unknown>[]) => new Set(await Promise.all(calls.map(outcomeOf)))
 
-test.each(strategyNames)('%s: without Redis, ready() fails in bounded time', async (strategy) => {
-  const store = newStore({ url: 'unix:///nowhere/redis.sock', strategy })
+test('without Redis, ready() fails in bounded time', async () => {
+  const store = newStore({ url: 'unix:///nowhere/redis.sock' })
   await expect(store.ready(300)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     message: 'not sent to Redis: no connection after 0.3 s',
@@ -64,31 +64,25 @@ test('when Redis is killed, operations in flight fail at once; when it is back, 
   expect(lostConnections).toHaveLength(2) // failed attempts to reconnect do not count
 })
 
-test.each([
-  ['sequential', false],
-  ['pipeline', true],
-] as const)(
-  '%s: after the lost reply of a read, a write may have been executed: %s',
-  async (strategy, sent) => {
-    const redis = await redisForThisTest()
-    const store = await storeOn(redis.socket, { strategy, deadlineMs: 20_000 })
-    redis.program.signal('SIGSTOP')
-    const operation = store.run({
-      commands: [
-        ['HGET', 'login:', 'id'],
-        ['ZINCRBY', 'viewed:', -1, 'book'],
-      ],
-      readOnly: false,
-      read: () => undefined,
-    })
-    redis.program.signal('SIGKILL')
-    await expect(operation).rejects.toMatchObject({
-      code: 'ONETRIP_OUTCOME_UNKNOWN',
-      mayHaveWritten: sent,
-      retrySafe: !sent,
-    })
-  },
-)
+test('after the lost reply of a read, a write may have been executed', async () => {
+  const redis = await redisForThisTest()
+  const store = await storeOn(redis.socket, { deadlineMs: 20_000 })
+  redis.program.signal('SIGSTOP')
+  const operation = store.run({
+    commands: [
+      ['HGET', 'login:', 'id'],
+      ['ZINCRBY', 'viewed:', -1, 'book'],
+    ],
+    readOnly: false,
+    read: () => undefined,
+  })
+  redis.program.signal('SIGKILL')
+  await expect(operation).rejects.toMatchObject({
+    code: 'ONETRIP_OUTCOME_UNKNOWN',
+    mayHaveWritten: true,
+    retrySafe: false,
+  })
+})
 
 test('when Redis is paused, operations fail at the deadline, and the number in flight is limited', async () => {
   const redis = await redisForThisTest()
@@ -126,20 +120,17 @@ test('writes refused because memory is full report that nothing was written', as
   })
 })
 
-test.each(['sequential', 'pipeline', 'batch'] as const)(
-  '%s: a call on a connection that has just ended reports that nothing was sent',
-  async (strategy) => {
-    const redis = await redisForThisTest()
-    const client = clientForThisTest(redis.socket)
-    const store = await readyStore({ client, strategy })
-    const { token } = await store.login('ada')
-    client.stream.destroy() // ioredis does not know it yet
-    await expect(store.patch(token, { cart: [] })).rejects.toMatchObject({
-      code: 'ONETRIP_NOT_SENT',
-      mayHaveWritten: false,
-    })
-  },
-)
+test('a call on a connection that has just ended reports that nothing was sent', async () => {
+  const redis = await redisForThisTest()
+  const client = clientForThisTest(redis.socket)
+  const store = await readyStore({ client })
+  const { token } = await store.login('ada')
+  client.stream.destroy() // ioredis does not know it yet
+  await expect(store.patch(token, { cart: [] })).rejects.toMatchObject({
+    code: 'ONETRIP_NOT_SENT',
+    mayHaveWritten: false,
+  })
+})
 
 test('a script that Redis refuses to execute has written nothing', async () => {
   const redis = await redisForThisTest()

@@ -21,7 +21,7 @@ export const senders = new Map<string, Sender>()
 
 /** A store without a janitor, closed when the current test ends. */
 export function newStore(options: Partial<SessionStoreOptions>): SessionStore {
-  const { url = '', strategy: _, ...others } = options
+  const { url = '', ...others } = options
   const sender = senders.get(url)
   const own = sender ? { ...others, sender } : options
   const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...own })

@@ -147,7 +147,6 @@ describe('options', () => {
     url: '',
     client: '',
     sender: 'undefined',
-    strategy: 'undefined',
     keys: 'undefined',
     prefix: 'string undefined',
     tokens: '',
@@ -199,7 +198,6 @@ describe('options', () => {
       [...values, ...valuesBut('number undefined')],
     ]),
     ['tokens.secrets', [[], ['x'.repeat(31)], [tokens.secrets[0], 'short']]],
-    ['strategy', ['fast', 'toString']],
     ['prefix', ['a{b}', '{', 'a\n', '\ud800', 'x'.repeat(129)]],
     ['janitor', ['nowhere', false]], // false needs `idleSeconds: Infinity`
   ])('%s: any other value throws a TypeError that names it', (path, values) => {
@@ -214,6 +212,7 @@ describe('options', () => {
     ['ttl', 60, 'no option ttl: its options are url, tls, client,'],
     ['toString', 1, 'no option toString'],
     ['tokens.secret', 'x', 'tokens has no option secret: its options are secrets,'],
+    ['strategy', 'naive', 'no option strategy: use sender; apps/api/src/variants has naive'],
     ['cachedChecks', 10, 'no option cachedChecks: each check asks Redis'],
     ['dataLimits', { fields: 100 }, 'no option dataLimits: its limits are constants'],
     ['janitor.maxSession', 5, 'no option maxSession:'],
@@ -254,9 +253,6 @@ describe('options', () => {
     expect(() => newStore(other)).toThrow(TypeError)
     expect(() => newStore({ ...here(), client })).toThrow(TypeError)
     expect(() => newStore({ ...here(), sender })).toThrow('exactly one of url, client and sender')
-    expect(() => newStore({ ...other, client, strategy: 'naive' })).toThrow(
-      'set url, and no client',
-    )
     expect(() => newStore({ ...other, client, poolSize: 4 })).toThrow('poolSize needs a url')
   })
 })

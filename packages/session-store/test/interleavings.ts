@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Command, Operation, Reply } from '../src/command.ts'
-import { pipeline } from '../src/redis/wires.ts'
+import { sendPipeline } from '../src/redis/frame.ts'
 
 /** All orders in which the steps of two callers can happen; each caller's own order is kept. */
 export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {
@@ -17,7 +17,7 @@ export async function inOrder<A, B>(
 ): Promise<[A, B]> {
   const left: [Command[], Command[]] = [[...one.commands], [...two.commands]]
   const commands = order.map((which) => left[which].shift() as Command)
-  const outcomes = await pipeline.send(redis, commands)
+  const outcomes = await sendPipeline(redis, commands)
   const repliesTo = (which: 0 | 1) =>
     outcomes.filter((_, index) => order[index] === which) as readonly Reply[]
   return [one.read(repliesTo(0)), two.read(repliesTo(1))]

@@ -12,7 +12,6 @@ import {
   type RetentionEvent,
   retentionChannel,
   type SessionStore,
-  type StrategyName,
 } from '../src/index.ts'
 import {
   adminForThisTest,
@@ -237,10 +236,9 @@ describe('a store with a default janitor', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
   afterEach(() => void vi.useRealTimers())
 
-  function storeForThisTest(clock: Clock, strategy: StrategyName = 'batch') {
+  function storeForThisTest(clock: Clock) {
     return newStore({
       url: `unix://${server.socket}`,
-      strategy,
       idleSeconds: 60,
       tokens: { ...tokens, clock: () => clock.ms },
       janitor: anyClock,
@@ -253,9 +251,9 @@ describe('a store with a default janitor', () => {
     vi.advanceTimersToNextTimer()
   }
 
-  test.each(['naive', 'batch'] as const)('ends an idle session: %s', async (strategy) => {
+  test('ends an idle session', async () => {
     const clock = new Clock()
-    const store = storeForThisTest(clock, strategy)
+    const store = storeForThisTest(clock)
     await store.ready()
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')

@@ -3,7 +3,7 @@ import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ClusterSenderOptions, clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import { disconnectionChannel, roundTripChannel, strategyNames } from '../src/index.ts'
+import { disconnectionChannel, roundTripChannel } from '../src/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 import { idOf, messagesOf, newStore, outcomeOf } from './fixture.ts'
 
@@ -18,9 +18,9 @@ function storeAt(options: ClusterSenderOptions = {}) {
   return newStore({ deadlineMs: options.deadlineMs ?? deadlineMs, sender, keys, prefix: 'shop:' })
 }
 
-describe.each(strategyNames)('%s', (strategy) => {
+describe('a cluster', () => {
   test('uses the nodes that it discovers', async () => {
-    const store = storeAt({ strategy, nodes: names().slice(0, 1) })
+    const store = storeAt({ nodes: names().slice(0, 1) })
     await store.ready()
     const guest = await store.loginGuest()
     await store.recordView(guest.token, 'pen')
@@ -57,8 +57,8 @@ describe.each(strategyNames)('%s', (strategy) => {
   })
 })
 
-test.each(['pipeline', 'batch'] as const)('%s: an empty list of commands', async (strategy) => {
-  const sender = clusterSender({ nodes: names(), strategy })
+test('an empty list of commands', async () => {
+  const sender = clusterSender({ nodes: names() })
   onTestFinished(() => sender.close())
   await newStore({ sender, keys }).ready()
   expect(await sender.send({ commands: [] })).toEqual([])

@@ -25,7 +25,7 @@ test.each(Object.entries(decorators))('%s: a session from login to logout', asyn
   const store = newStore({ sender: decorate(nodeRedisSender(await clientOn(server.socket))) })
   await store.ready()
   expect(store).toMatchObject({
-    info: { strategy: 'node-redis', connections: 1, ready: 1 },
+    info: { sender: 'node-redis', connections: 1, ready: 1 },
   })
   const { token } = await store.login('ada')
   const views = await Promise.all(Array.from({ length: 20 }, () => store.recordView(token, 'book')))

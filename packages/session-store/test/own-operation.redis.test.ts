@@ -1,12 +1,12 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { type Command, type Operation, type StrategyName, strategyNames } from '../src/index.ts'
+import type { Command, Operation } from '../src/index.ts'
 import { idOf, readyStore } from './fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
 const server = redisOfThisFile()
 
-const storeBy = (strategy: StrategyName) => readyStore({ url: `unix://${server.socket}`, strategy })
+const storeForThisTest = () => readyStore({ url: `unix://${server.socket}` })
 
 const replies = (...commands: Command[]): Operation<unknown> => ({
   commands,
@@ -14,8 +14,8 @@ const replies = (...commands: Command[]): Operation<unknown> => ({
   read: (all) => all,
 })
 
-test.each(strategyNames)('%s: each caller reads the replies to its own commands', async (name) => {
-  const store = await storeBy(name)
+test('each caller reads the replies to its own commands', async () => {
+  const store = await storeForThisTest()
   const { token } = await store.login('ada')
   const [one, two, view] = await Promise.all([
     store.run(replies(['ZADD', 'scores', 'NX', 1, 'ada'], ['HSET', 'names', 'a', 'Ada'])),
@@ -31,7 +31,7 @@ test.each(strategyNames)('%s: each caller reads the replies to its own commands'
 })
 
 test('commands that are unsafe on a shared connection are rejected before anything is sent', async () => {
-  const store = await storeBy('batch')
+  const store = await storeForThisTest()
   for (const name of ['BLPOP', 'multi', 'Subscribe', 'SELECT', 'WATCH', 'CLIENT', 'SHUTDOWN']) {
     await expect(store.run(replies(['SET', 'a', 1], [name, '0']))).rejects.toMatchObject({
       code: 'ONETRIP_INVALID_INPUT',
@@ -46,7 +46,7 @@ test('commands that are unsafe on a shared connection are rejected before anythi
 })
 
 test('a failed script reports that it may have written', async () => {
-  const store = await storeBy('batch')
+  const store = await storeForThisTest()
   await server.redis.set('text', 'x')
   const text = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])"
   for (const name of ['EVAL', 'eval']) {
@@ -61,7 +61,7 @@ test('a failed script reports that it may have written', async () => {
 })
 
 test('an operation with the name of an object property does no harm', async () => {
-  const store = await storeBy('batch')
+  const store = await storeForThisTest()
   const { token } = await store.login('ada')
   const odd = replies(['constructor', 'key'])
   const [refused, view] = await Promise.allSettled([
@@ -73,7 +73,7 @@ test('an operation with the name of an object property does no harm', async () =
 })
 
 test('a logout and an operation of the same session in one batch leave all of the session or nothing', async () => {
-  const store = await storeBy('batch')
+  const store = await storeForThisTest()
   const token = issueToken(store)
   const id = idOf(token)
   for (let round = 0; round < 20; round++) {

@@ -30,7 +30,7 @@ test('a store sends everything through its sender, reads its outcomes, and close
   }
   const store = newStore({ sender })
   await store.ready()
-  expect(store).toMatchObject({ info: { strategy: 'own', connections: 0 } })
+  expect(store).toMatchObject({ info: { sender: 'own', connections: 0 } })
   const { token } = await store.login('ada')
   expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
   expect(await store.janitor({ maxSessions: 1 }).runOnce()).toMatchObject({ worked: true })

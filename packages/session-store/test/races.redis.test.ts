@@ -5,7 +5,7 @@ import { withData, writeData } from '../src/operations/data.ts'
 import { forgetSessions } from '../src/operations/lists.ts'
 import { checkToken, endSessions, login, touchSession } from '../src/operations/sessions.ts'
 import { recordView, undoView, updateToken } from '../src/operations/views.ts'
-import { pipeline } from '../src/redis/wires.ts'
+import { sendPipeline } from '../src/redis/frame.ts'
 import { inOrder, interleavings } from './interleavings.ts'
 
 const id = 'a-session'
@@ -27,7 +27,7 @@ const written = (mode: 'patch' | 'replace') => {
 
 async function fresh(of = id): Promise<void> {
   await server.redis.flushall()
-  await pipeline.send(server.redis, updateToken(keys, { id: of, user: 'ada' }, 1).commands)
+  await sendPipeline(server.redis, updateToken(keys, { id: of, user: 'ada' }, 1).commands)
 }
 
 test('a view and a logout, in all 462 orders: the session stays gone, and the view counts or is undone', async () => {
@@ -40,7 +40,7 @@ test('a view and a logout, in all 462 orders: the session stays gone, and the vi
     await fresh()
     const [seen, ended] = await inOrder(server.redis, order, [view, logout])
     expect(ended).toEqual(['ada'])
-    if (seen === undefined) await pipeline.send(server.redis, undoView(keys, { id, item }).commands)
+    if (seen === undefined) await sendPipeline(server.redis, undoView(keys, { id, item }).commands)
     else acknowledged++
     const count = seen === undefined ? null : '-1'
     expect(await state(), order.join('')).toEqual({ login: {}, recent: [], viewed: 0, count })
@@ -82,7 +82,7 @@ test('a read with data and a logout, in all orders: all of the data, or no sessi
   const seen = new Set<number | undefined>()
   for (const order of interleavings(read.commands.length, logout.commands.length)) {
     await fresh()
-    await pipeline.send(server.redis, written('patch').commands)
+    await sendPipeline(server.redis, written('patch').commands)
     const [session] = await inOrder(server.redis, order, [read, logout])
     seen.add(session?.data.version)
   }
@@ -106,7 +106,7 @@ test('a login during "log out everywhere": a session that remains is in the list
   for (const order of orders) {
     await server.redis.flushall()
     const [, [user]] = await inOrder(server.redis, order, [begins, ends])
-    if (user) await pipeline.send(server.redis, forgetSessions(keys, user, [id]).commands)
+    if (user) await sendPipeline(server.redis, forgetSessions(keys, user, [id]).commands)
     const exists = await server.redis.hexists('login:', id)
     const listed = await server.redis.zcard('sessions:ada')
     expect(listed, order.join('')).toBeGreaterThanOrEqual(exists)

@@ -10,7 +10,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/index.ts'
-import { pipeline } from '../src/redis/wires.ts'
+import { sendPipeline } from '../src/redis/frame.ts'
 import { newStore, tokens } from './fixture.ts'
 
 export const layouts = Object.entries({
@@ -96,7 +96,7 @@ export function retentionServer() {
     },
 
     async run<Result>(operation: Operation<Result>): Promise<Result> {
-      const outcomes = await pipeline.send(server.redis, operation.commands)
+      const outcomes = await sendPipeline(server.redis, operation.commands)
       const error = outcomes.find((outcome) => outcome instanceof Error)
       if (error) throw error
       return operation.read(outcomes as readonly Reply[])

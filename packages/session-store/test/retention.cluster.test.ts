@@ -7,7 +7,7 @@ import { Clock, evictOnly, logIn, present, sweep, withAnyClock } from './retenti
 const servers = clusterOfThisFile()
 
 const storeForThisTest = async (clock: Clock) =>
-  withAnyClock((await clusterStoreForThisTest(servers, 'batch', clock)).store)
+  withAnyClock((await clusterStoreForThisTest(servers, clock)).store)
 
 const allKeys = async () =>
   (await Promise.all(servers.nodes.map(({ admin }) => admin.keys('*')))).flat()

@@ -78,7 +78,6 @@ test('a login that takes over a guest session is reported', async () => {
 
 const senders: [string, (socket: string) => Promise<Partial<SessionStoreOptions>>][] = [
   ['url', async (socket) => ({ url: url({ socket }) })],
-  ['naive', async (socket) => ({ url: url({ socket }), strategy: 'naive' })],
   ['client', async (socket) => ({ client: clientForThisTest(socket) })],
   [
     'node-redis',

@@ -3,7 +3,7 @@ import calculateSlot from 'cluster-key-slot'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys, type Reply, type SessionStore } from '../src/index.ts'
-import { clusterStoreForThisTest, keys, strategies } from './cluster-store.ts'
+import { clusterStoreForThisTest, keys } from './cluster-store.ts'
 import { codeOf, idOf, newStore } from './fixture.ts'
 
 const servers = clusterOfThisFile()
@@ -62,9 +62,9 @@ const operation = (commands: [name: string, ...args: (string | number)[]][]) => 
   read: (replies: readonly Reply[]) => replies,
 })
 
-describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
+describe('while a slot moves', () => {
   test('a read is not repeated after its operation has deleted the key', async () => {
-    const { store } = await clusterStoreForThisTest(servers, strategy)
+    const { store } = await clusterStoreForThisTest(servers)
     const { token } = await store.login('ada')
     const slot = slotOf(token)
     const { from } = await nodesOf(slot)
@@ -86,7 +86,7 @@ describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
   })
 
   test('a logout is complete although the slot of a view that is sent with it moves', async () => {
-    const { store, client } = await clusterStoreForThisTest(servers, strategy)
+    const { store, client } = await clusterStoreForThisTest(servers)
     const [ada, bob] = await sessionsOfOneNode(store)
     await whileMoving(slotOf(ada), async () => {
       const view = store.recordView(ada, 'book')
@@ -97,7 +97,7 @@ describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
   })
 
   test('a read after a redirected write of its slot is executed after that write', async () => {
-    const { store } = await clusterStoreForThisTest(servers, strategy)
+    const { store } = await clusterStoreForThisTest(servers)
     const { token } = await store.login('ada')
     const slot = slotOf(token)
     const { from } = await nodesOf(slot)
@@ -112,12 +112,12 @@ describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
       )
       expect(replies).toEqual(['OK', 'ada'])
       const reads = /cmdstat_hget:calls=(\d+)/.exec(await from.admin.info('commandstats'))?.[1]
-      expect(Number(reads)).toBe(strategy === 'sequential' ? 1 : 2)
+      expect(Number(reads)).toBe(2)
     })
   })
 
   test('a script whose keys are on two nodes is refused at once, and a retry is safe', async () => {
-    const { store } = await clusterStoreForThisTest(servers, strategy)
+    const { store } = await clusterStoreForThisTest(servers)
     const { token } = await store.login('ada')
     const slot = slotOf(token)
     const { to } = await nodesOf(slot)
@@ -142,7 +142,7 @@ describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
   })
 
   test('a refused script does not delay what is sent with it', async () => {
-    const { store } = await clusterStoreForThisTest(servers, strategy)
+    const { store } = await clusterStoreForThisTest(servers)
     const { token } = await store.login('ada')
     await whileMoving(slotOf(token), async () => {
       await resetErrors()
@@ -163,7 +163,7 @@ describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
   })
 
   test('a view with an idempotency key can be retried until it counts, once', async () => {
-    const { store } = await clusterStoreForThisTest(servers, strategy)
+    const { store } = await clusterStoreForThisTest(servers)
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')
     const view = () => store.recordView(token, 'book', { idempotencyKey: 'one' })
@@ -175,7 +175,7 @@ describe.each(['sequential', 'batch'] as const)('%s', (strategy) => {
 })
 
 test('a redirection to a node that does not reply delays only its own operation', async () => {
-  const { store } = await clusterStoreForThisTest(servers, 'batch')
+  const { store } = await clusterStoreForThisTest(servers)
   const { token } = await store.login('ada')
   const slot = slotOf(token)
   const { from, to } = await nodesOf(slot)
@@ -209,16 +209,16 @@ const resetErrors = () => Promise.all(servers.nodes.map(({ admin }) => admin.con
 
 const items = Array.from({ length: 40 }, (_, index) => `item ${index}`)
 
-describe.each(strategies)('%s', (strategy) => {
+describe('while many slots move', () => {
   test('a call on connections that have just ended reports that nothing was sent', async () => {
-    const { store, client } = await clusterStoreForThisTest(servers, strategy)
+    const { store, client } = await clusterStoreForThisTest(servers)
     const { token } = await store.login('ada')
     for (const node of client.nodes()) node.stream?.destroy() // ioredis does not know it yet
     expect(await store.patch(token, { cart: [] }).catch(codeOf)).toBe('ONETRIP_NOT_SENT')
   })
 
   test('counts every acknowledged view once while slots move to another node', async () => {
-    const { store } = await clusterStoreForThisTest(servers, strategy)
+    const { store } = await clusterStoreForThisTest(servers)
     const sessions = await Promise.all(items.slice(0, 8).map((user) => store.login(user)))
     const acknowledged = new Map<string, number>()
     let moving = true
@@ -246,7 +246,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('finds a session and counts its views at every stage of a move of its slot', async () => {
-    const { store } = await clusterStoreForThisTest(servers, strategy)
+    const { store } = await clusterStoreForThisTest(servers)
     const { token } = await store.login('ada')
     await store.recordView(token, 'book')
     const slot = calculateSlot(keys.login(idOf(token)))

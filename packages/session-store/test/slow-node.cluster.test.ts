@@ -1,24 +1,18 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import type { SessionStoreOptions, StrategyName } from '../src/index.ts'
+import type { SessionStoreOptions } from '../src/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
 import { newStore, warningsOfThisTest } from './fixture.ts'
-
-const strategies = ['sequential', 'batch'] as const
 
 // A stopped node must stay slow: no node may call it failed.
 const servers = clusterOfThisFile({ config: { 'cluster-node-timeout': '60000' } })
 
-interface Options extends Partial<SessionStoreOptions> {
-  strategy?: StrategyName
-}
-
-function storeAt({ strategy, ...options }: Options = {}) {
+function storeAt(options: Partial<SessionStoreOptions> = {}) {
   const nodes = servers.nodes.map(({ address }) => address)
   const { deadlineMs = 20_000 } = options
   return newStore({
-    sender: clusterSender({ nodes, strategy, deadlineMs }),
+    sender: clusterSender({ nodes, deadlineMs }),
     keys: partitionedKeys(),
     deadlineMs,
     ...options,
@@ -34,9 +28,9 @@ function stop(place: number): () => void {
   return resume
 }
 
-describe.each(strategies)('%s', (strategy) => {
+describe('a stopped node', () => {
   test('operations to a stopped node do not delay operations that are sent together with them', async () => {
-    const store = storeAt({ strategy })
+    const store = storeAt()
     await store.ready()
     const { token } = await loginOn(store, 0)
     const resume = stop(2)
@@ -52,7 +46,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('maxInFlight is a limit per node', async () => {
-    const store = storeAt({ strategy, maxInFlight: 5 })
+    const store = storeAt({ maxInFlight: 5 })
     await store.ready()
     const [other, own] = [await loginOn(store, 0), await loginOn(store, 2)]
     const resume = stop(2)
@@ -75,7 +69,7 @@ describe.each(strategies)('%s', (strategy) => {
   })
 
   test('health checks work while operations that need all nodes wait for one', async () => {
-    const store = storeAt({ strategy, maxInFlight: 5 })
+    const store = storeAt({ maxInFlight: 5 })
     await store.ready()
     const resume = stop(2)
     const waiting = Array.from({ length: 5 }, () => store.popularItems(3))

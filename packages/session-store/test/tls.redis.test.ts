@@ -39,18 +39,15 @@ const failure = (options: Partial<SessionStoreOptions>) =>
       error.cause?.code ?? error.cause?.message,
   )
 
-test.each(['naive', 'batch'] as const)(
-  '%s: works with TLS, a client certificate, SNI, an ACL user and a database',
-  async (strategy) => {
-    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>p@ss', '~*', '&*', '+@all')
-    const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
-    const url = `rediss://shop:p%40ss@127.0.0.1:${port}/3`
-    const tls = { ...trusted, servername: SERVER_NAME }
-    expect(await view({ url, tls, strategy })).toEqual({ user: 'ada', views: 1 })
-    expect(new Set(names)).toEqual(new Set([SERVER_NAME]))
-    expect(await server.redis.info('keyspace')).toContain('db3:')
-  },
-)
+test('works with TLS, a client certificate, SNI, an ACL user and a database', async () => {
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>p@ss', '~*', '&*', '+@all')
+  const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
+  const url = `rediss://shop:p%40ss@127.0.0.1:${port}/3`
+  const tls = { ...trusted, servername: SERVER_NAME }
+  expect(await view({ url, tls })).toEqual({ user: 'ada', views: 1 })
+  expect(new Set(names)).toEqual(new Set([SERVER_NAME]))
+  expect(await server.redis.info('keyspace')).toContain('db3:')
+})
 
 test('the host of the URL is the name by default', async () => {
   const { port, names } = await tlsFrontForThisTest(server.socket, certificates)

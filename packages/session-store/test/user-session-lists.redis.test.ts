@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys, type Keys, strategyNames } from '../src/index.ts'
+import { articleKeys, type Keys } from '../src/index.ts'
+import { sendPipeline } from '../src/redis/frame.ts'
 import type { Outcome } from '../src/redis/outcomes.ts'
-import { pipeline } from '../src/redis/wires.ts'
 import { gone, idOf, inMemory, newStore, tokens } from './fixture.ts'
 import { Clock, layouts, retentionServer } from './retention-fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
@@ -29,7 +29,7 @@ function weighingStore(keys: Keys, clock: Clock) {
     sender: {
       name: 'weighing',
       async send({ commands }): Promise<Outcome[]> {
-        const outcomes = await pipeline.send(server.redis, commands)
+        const outcomes = await sendPipeline(server.redis, commands)
         weights.push(weigh(commands) + weigh(outcomes))
         return outcomes
       },
@@ -112,8 +112,8 @@ test('each step of listing and of ending many sessions is limited in size', asyn
 const LIMIT = 5
 
 describe('the maximum of sessions per user', () => {
-  test.each(strategyNames)('%s: a login beyond it ends the oldest', async (strategy) => {
-    const { clock, store } = await server.start({ strategy, maxSessionsPerUser: LIMIT })
+  test('a login beyond it ends the oldest', async () => {
+    const { clock, store } = await server.start({ maxSessionsPerUser: LIMIT })
     const other = await store.login('grace')
     const tokens: string[] = []
     for (let logins = 0; logins < LIMIT + 3; logins++) {

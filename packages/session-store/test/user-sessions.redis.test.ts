@@ -2,7 +2,7 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys, type SessionStore, StoreError } from '../src/index.ts'
-import { pipeline } from '../src/redis/wires.ts'
+import { sendPipeline } from '../src/redis/frame.ts'
 import { codeOf, gone, idOf, newStore, readyStore, tokens } from './fixture.ts'
 
 const START = 1_700_000_000_000
@@ -136,10 +136,10 @@ test.each(['logoutEverywhere', 'endUserSessions'] as const)(
       sender: {
         name: 'failing',
         async send({ commands }) {
-          if (++operations !== failing) return await pipeline.send(server.redis, commands)
+          if (++operations !== failing) return await sendPipeline(server.redis, commands)
           if (!isSent) throw new StoreError('ONETRIP_NOT_SENT', 'no connection')
           const executed = commands.slice(0, commands.length / 2)
-          return [...(await pipeline.send(server.redis, executed)), new Error('no reply')]
+          return [...(await sendPipeline(server.redis, executed)), new Error('no reply')]
         },
         close: async () => {},
       },

@@ -10,7 +10,7 @@ import {
 import { check, execute } from './commands.ts'
 import { Memory } from './memory.ts'
 
-type Sending = 'url' | 'tls' | 'client' | 'poolSize' | 'strategy' | 'sender'
+type Sending = 'url' | 'tls' | 'client' | 'poolSize' | 'sender'
 
 /** Those of `createSessionStore`, except how commands are sent. The default of `janitor` is `'elsewhere'`. */
 export interface TestStoreOptions extends Omit<SessionStoreOptions, Sending | 'tokens'> {

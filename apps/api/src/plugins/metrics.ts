@@ -27,12 +27,11 @@ export const metricsPlugin = fp<MetricsOptions>(
     new Gauge({
       name: 'onetrip_info',
       help: 'Configuration of the API, in the labels',
-      labelNames: ['strategy', 'sender', 'transport', 'topology', 'pool_size'],
+      labelNames: ['strategy', 'transport', 'topology', 'pool_size'],
       registers: [registry],
     }).set(
       {
-        strategy: app.store.info.strategy,
-        sender: app.store.info.sender,
+        strategy: app.store.info.sender,
         transport,
         topology,
         ...(poolSize !== undefined && { pool_size: poolSize }),

@@ -46,7 +46,7 @@ const PING_TIMEOUT_MS = 900
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const pingRedis = sharedPing(app.store)
-  const { strategy } = app.store.info
+  const { sender: strategy } = app.store.info
 
   app.get(
     '/healthz',

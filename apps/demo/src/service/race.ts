@@ -1,4 +1,4 @@
-import { strategyNames } from '@onetrip/session-store'
+import { strategyNames } from '@onetrip/api/variants'
 import { clusterOf } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'

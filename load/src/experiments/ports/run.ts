@@ -8,6 +8,7 @@ import {
 } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
+import { sendingOf } from '../../compared-strategies.ts'
 import { connectOnce } from '../../drivers/redis/connect.ts'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
@@ -138,7 +139,11 @@ function storeBy(strategy: Client['strategy'], url: string): SessionStore {
   const options = { tokens: { secrets: [newSecret()] }, janitor: 'elsewhere' } as const
   return strategy === 'closes-itself'
     ? createSessionStore({ ...options, sender: closingItself(url) })
-    : createSessionStore({ ...options, strategy, url, deadlineMs: DEADLINE_MS })
+    : createSessionStore({
+        ...options,
+        ...sendingOf(strategy, { url, poolSize: 1, deadlineMs: DEADLINE_MS }),
+        deadlineMs: DEADLINE_MS,
+      })
 }
 
 /** Like `naive-lean`, but the client closes its connection itself, as most clients do, instead of sending QUIT. */

@@ -3,8 +3,6 @@ import {
   createSessionStore,
   parseInfo,
   type SessionStore,
-  type SessionStoreOptions,
-  type StrategyName,
   updateToken,
 } from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
@@ -15,7 +13,7 @@ import * as batch from '../../../../examples/pattern/batch.ts'
 import * as naive from '../../../../examples/pattern/naive.ts'
 import * as pipeline from '../../../../examples/pattern/pipeline.ts'
 import * as sequential from '../../../../examples/pattern/sequential.ts'
-import { comparedStrategies } from '../../compared-strategies.ts'
+import { sendingOf } from '../../compared-strategies.ts'
 import { type Caller, callFor, percentilesOf } from '../../drivers/redis/callers.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
@@ -26,7 +24,7 @@ export type Operation = (typeof operations)[number]
 interface CallsOptions {
   /** The address of the server, or of a relay in front of it. */
   url: string
-  /** A strategy of the store, or one of `comparedNames`. */
+  /** A strategy of the API, or one of `comparedStrategies`. */
   strategy: string
   poolSize: number
   operation: Operation
@@ -56,7 +54,9 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
   const pattern = operation === 'pattern' ? await openPattern(options) : undefined
   const redis = new Redis(server.socket)
   const store = createSessionStore({
-    ...(operation === 'pattern' ? { url: options.url, prefix: 'pattern:' } : senderOf(options)),
+    ...(operation === 'pattern'
+      ? { url: options.url, prefix: 'pattern:' }
+      : sendingOf(strategy, { ...options, deadlineMs: DEADLINE_MS })),
     tokens: { secrets: [newSecret()] },
     deadlineMs: DEADLINE_MS,
     janitor: 'elsewhere', // its commands would be measured, too
@@ -100,12 +100,6 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
     await pattern?.close()
     await store.close()
   }
-}
-
-function senderOf(options: CallsOptions): Partial<SessionStoreOptions> {
-  const { url, strategy, poolSize } = options
-  const sender = comparedStrategies[strategy]?.({ url, poolSize, deadlineMs: DEADLINE_MS })
-  return sender ? { sender } : { url, poolSize, strategy: strategy as StrategyName }
 }
 
 const patterns: Readonly<Record<string, typeof naive | undefined>> = {

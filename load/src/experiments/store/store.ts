@@ -1,7 +1,6 @@
-import { strategyNames } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
-import { comparedStrategies } from '../../compared-strategies.ts'
+import { allStrategies } from '../../compared-strategies.ts'
 import {
   type LinkPlan,
   linkNames,
@@ -81,9 +80,7 @@ Examples:
     const threads = "Redis's threads, including the main thread"
     command
       .addOption(operation.choices(operations).default('update-token'))
-      .addOption(
-        namesOption('--strategies <list>', [...strategyNames, ...Object.keys(comparedStrategies)]),
-      )
+      .addOption(namesOption('--strategies <list>', allStrategies))
       .addOption(
         new Option(
           '--links <list>',

@@ -2,8 +2,8 @@ import type { Cluster, Redis } from 'ioredis'
 import type { Command } from '../command.ts'
 import type { Waiting } from '../redis/batching.ts'
 import { isWritable } from '../redis/client-watch.ts'
+import type { Send } from '../redis/frame.ts'
 import { isLost, isNotSent, notSent, type Outcome, withOmitted } from '../redis/outcomes.ts'
-import type { Wire } from '../redis/wires.ts'
 import { isFailed, nodeName } from './health.ts'
 import { placesToResend, redirected } from './redirections.ts'
 import { SLOTS, slotOf } from './slots.ts'
@@ -76,22 +76,10 @@ async function resend(
   return all
 }
 
-/** Sends the commands to the nodes that hold their keys. */
-export const sendPerNode = (
-  cluster: Cluster,
-  commands: readonly Command[],
-  sendTo: SendToNode,
-): Promise<readonly Outcome[]> =>
-  new Promise((resolve, reject) => {
-    for (const [node, part] of partsOf(cluster, { list: { commands }, resolve, reject })) {
-      sendTo(node, part.list.commands).then(part.resolve, part.reject)
-    }
-  })
-
 /** Sends the commands to one node with `send`, without redirections. */
 export async function sendToPrimary(
   cluster: Cluster,
-  send: Wire['send'],
+  send: Send,
   primary: string | undefined,
   commands: readonly Command[],
 ): Promise<readonly Outcome[]> {

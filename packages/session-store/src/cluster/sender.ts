@@ -1,47 +1,35 @@
 import { Cluster, type Redis } from 'ioredis'
-import { type Command, keysOf } from '../command.ts'
-import { publishRoundTrip } from '../diagnostics.ts'
+import type { Command } from '../command.ts'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
+import { checkDeadline, DEFAULT_DEADLINE_MS } from '../redis/choose.ts'
 import { safeRedisOptions } from '../redis/client.ts'
 import { Deadlines } from '../redis/deadlines.ts'
-import { canFrame, sendFrame } from '../redis/frame.ts'
+import { sendPipeline, sendWith } from '../redis/frame.ts'
 import { DEADLINES_UNTIL_STALLED } from '../redis/handshake.ts'
 import { notSent, type Outcome } from '../redis/outcomes.ts'
 import { disconnect } from '../redis/pool.ts'
 import type { NodeSender, Sender } from '../redis/sender.ts'
-import {
-  checkDeadline,
-  checkStrategy,
-  DEFAULT_DEADLINE_MS,
-  type StrategyName,
-} from '../redis/strategies.ts'
 import { subscribeWith } from '../redis/subscribing.ts'
-import { inSequence, sendPipeline } from '../redis/wires.ts'
 import { type ClusterAddress, loginNames } from './address.ts'
 import { batchingPerNode } from './batching.ts'
 import { checkCluster, clusterAt, connectionError } from './client.ts'
 import { ClusterHealth } from './health.ts'
-import { naiveClusterSender } from './naive.ts'
 import {
-  connectedTo,
   nodesOf,
   primariesOf,
   primaryStates,
   refreshSlots,
   type SendToNode,
-  sendPerNode,
   sendToPrimary,
 } from './nodes.ts'
-import { nullIfRedirected, redirected } from './redirections.ts'
+import { nullIfRedirected } from './redirections.ts'
 import { checkKeys } from './slots.ts'
 import { watchCluster } from './watch.ts'
 
 /** Set either `nodes` or `client`. */
 export interface ClusterSenderOptions extends Partial<ClusterAddress> {
-  /** A `Cluster` of ioredis, created with `safeClusterOptions`. The sender never closes it. Not with `naive`. */
+  /** A `Cluster` of ioredis, created with `safeClusterOptions`. The sender never closes it. */
   client?: Cluster | undefined
-  /** Default `batch`, which sends one batch to each node for the operations of an event-loop turn. */
-  strategy?: StrategyName | undefined
   /** The deadline of the store. A connection attempt takes at most half of it. Default 2,000. */
   deadlineMs?: number | undefined
 }
@@ -50,40 +38,24 @@ const optionNames: NamesOf<ClusterSenderOptions> = {
   ...loginNames,
   nodes: true,
   client: true,
-  strategy: true,
   deadlineMs: true,
 }
 
 /**
- * A sender to a Redis Cluster, with one connection to each node. Use it with `keys: partitionedKeys()`.
+ * A sender to a Redis Cluster, with one connection to each node: one batch to each node for the operations of an
+ * event-loop turn. Use it with `keys: partitionedKeys()`.
  *
  * @throws TypeError if an option is invalid.
  */
 export function clusterSender(options: ClusterSenderOptions): Sender {
   checkOptionNames('clusterSender', options, optionNames)
-  const { client, strategy = 'batch', deadlineMs = DEFAULT_DEADLINE_MS, ...login } = options
-  checkStrategy(strategy)
+  const { client, deadlineMs = DEFAULT_DEADLINE_MS, ...login } = options
   checkDeadline(deadlineMs)
   if ((client === undefined) === (login.nodes === undefined)) {
     throw new TypeError('clusterSender needs either nodes or client')
   }
   if (client) checkCluster(client)
   const address = client ? undefined : { ...login, nodes: login.nodes ?? [] }
-  if (strategy !== 'naive') return sharedCluster(strategy, { client, address, deadlineMs })
-  if (address) return naiveClusterSender(address, deadlineMs)
-  throw new TypeError('the strategy naive opens its own connections: set nodes, and no client')
-}
-
-interface Target {
-  client: Cluster | undefined
-  address: ClusterAddress | undefined
-  deadlineMs: number
-}
-
-function sharedCluster(
-  strategy: Exclude<StrategyName, 'naive'>,
-  { client, address, deadlineMs }: Target,
-): Sender {
   const stalledAfterMs = DEADLINES_UNTIL_STALLED * deadlineMs
   const cluster = client ?? clusterAt(address as ClusterAddress, { deadlineMs, stalledAfterMs })
   const watch = watchCluster(cluster, stalledAfterMs)
@@ -97,19 +69,12 @@ function sharedCluster(
     if (!watch.isReady) throw notSent('there is no connection', watch.lastError)
   }
 
-  /** Waits until all nodes of the commands are connected; undefined if they are. */
-  function prepare(commands: readonly Command[]): Promise<void> | undefined {
-    requireReady()
-    return connectedTo(cluster, nodesOf(cluster, commands))
-  }
-
-  const wire =
-    strategy === 'batch' && canFrame(cluster instanceof Cluster) ? sendFrame : sendPipeline
+  const send = sendWith(cluster instanceof Cluster)
 
   const toNode: SendToNode = async (node, commands) => {
     const late = deadlines.start(findSuccessor)
     try {
-      return await sendToPrimary(cluster, wire, node, commands)
+      return await sendToPrimary(cluster, send, node, commands)
     } finally {
       deadlines.stop(late)
     }
@@ -121,32 +86,9 @@ function sharedCluster(
     health.suspect()
   }
 
-  async function sendCommand(command: Command): Promise<Outcome> {
-    if (keysOf(command).length === 0) return await redirected(cluster, command)
-    const [outcome = null] = await sendPerNode(cluster, [command], toNode)
-    return outcome
-  }
-
-  /** Sends an operation to all of its nodes or to none: connections may be lost while it waits for others. */
-  const sendNow =
-    (work: (commands: readonly Command[]) => Promise<readonly Outcome[]>): Sender['send'] =>
-    async ({ commands }) => {
-      for (let wait = prepare(commands); wait; wait = prepare(commands)) await wait
-      return await work(commands)
-    }
-
-  const send = {
-    sequential: sendNow((commands) => inSequence(commands, sendCommand)),
-    pipeline: sendNow((commands) => {
-      publishRoundTrip(commands.length)
-      return sendPerNode(cluster, commands, toNode)
-    }),
-    batch: batchingPerNode(cluster, { requireReady, toNode }),
-  }[strategy]
-
   return {
-    name: strategy,
-    send,
+    name: 'batch',
+    send: batchingPerNode(cluster, { requireReady, toNode }),
     connections() {
       const states = primaryStates(cluster)
       return { connections: states.length, ready: states.filter(Boolean).length }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { checkOptionNames, type NamesOf } from '../option-names.ts'
+import { batchingPool, checkDeadline, DEFAULT_DEADLINE_MS } from '../redis/choose.ts'
 import {
   longLived,
   type RedisOptions,
@@ -9,17 +10,9 @@ import {
   shortConnection,
 } from '../redis/client.ts'
 import type { Sender } from '../redis/sender.ts'
-import {
-  checkDeadline,
-  DEFAULT_DEADLINE_MS,
-  type StrategyName,
-  senderOf,
-} from '../redis/strategies.ts'
 import { loginNames, type SentinelAddress, sentinelOptions } from './address.ts'
 
 export interface SentinelSenderOptions extends SentinelAddress {
-  /** Default `batch`. */
-  strategy?: StrategyName | undefined
   /** As the options of the store. */
   poolSize?: number | undefined
   deadlineMs?: number | undefined
@@ -31,7 +24,6 @@ const optionNames: NamesOf<SentinelSenderOptions> = {
   name: true,
   sentinelUsername: true,
   sentinelPassword: true,
-  strategy: true,
   poolSize: true,
   deadlineMs: true,
 }
@@ -43,14 +35,9 @@ const optionNames: NamesOf<SentinelSenderOptions> = {
  */
 export function sentinelSender(options: SentinelSenderOptions): Sender {
   checkOptionNames('sentinelSender', options, optionNames)
-  const { strategy = 'batch', poolSize, deadlineMs = DEFAULT_DEADLINE_MS, ...address } = options
+  const { poolSize, deadlineMs = DEFAULT_DEADLINE_MS, ...address } = options
   checkDeadline(deadlineMs)
-  const sender = senderOf(strategy, {
-    server: serverOf(address),
-    poolSize,
-    deadlineMs,
-  })
-  return { ...sender, name: strategy }
+  return batchingPool({ server: serverOf(address), poolSize, deadlineMs })
 }
 
 /** As `longLivedConnection`, to the current primary. @throws TypeError if an option is invalid. */

@@ -1,10 +1,37 @@
-import { type Command as IoredisCommand, Redis } from 'ioredis'
+import type { Command as IoredisCommand, Redis } from 'ioredis'
 import type { Command, Reply } from '../command.ts'
-import { publishRoundTrip, publishWarning } from '../diagnostics.ts'
+import { publishWarning } from '../diagnostics.ts'
 import { isWritable } from './client-watch.ts'
 import { whyUnverified } from './ioredis-version.ts'
 import { notSent, type Outcome } from './outcomes.ts'
-import { pipeline, type Wire } from './wires.ts'
+
+/** Sends commands over one connection, in one round trip. Outcomes as of `Sender.send`. */
+export type Send = (redis: Redis, commands: readonly Command[]) => Promise<Outcome[]>
+
+/**
+ * `sendFrame` if it works with the clients, otherwise `sendPipeline`, with a warning.
+ *
+ * @param isOwnCopy Whether the clients are of the copy of ioredis that this package imports.
+ */
+export function sendWith(isOwnCopy: boolean): Send {
+  const why = whyUnverified ?? (isOwnCopy ? undefined : FOREIGN_COPY)
+  if (why === undefined) return sendFrame
+  publishWarning({
+    code: 'ONETRIP_FRAMES_OFF',
+    message: `the store sends pipelines of ioredis instead of frames, which costs about half of the gain in CPU: ${why}`,
+  })
+  return sendPipeline
+}
+
+const FOREIGN_COPY =
+  'the client was created by another copy of ioredis than the one that this package imports. Install one copy (npm ls ioredis lists them), or set url instead of client'
+
+export const sendPipeline: Send = async (redis, commands) => {
+  const queued = redis.pipeline()
+  for (const [name, ...args] of commands) queued.call(name, ...args)
+  const results = (await queued.exec()) ?? []
+  return results.map(([error, reply]) => error ?? (reply as Reply))
+}
 
 /**
  * A frame: many commands written to a connection as one string.
@@ -14,40 +41,7 @@ import { pipeline, type Wire } from './wires.ts'
  * depends on internals of `sendCommand`, which may change with any release of ioredis: ioredis-version.ts lists
  * the verified versions.
  */
-const frame: Wire = {
-  name: 'frame',
-  send(redis, commands) {
-    publishRoundTrip(commands.length)
-    return sendFrame(redis, commands)
-  },
-}
-
-/**
- * `frame` if all clients support it, otherwise `pipeline`, with a warning. Each must be a `Redis` of the copy of
- * ioredis that this package imports, in a verified version.
- */
-export const framedWhere = (clients: readonly Redis[]): Wire =>
-  canFrame(clients.every((client) => client instanceof Redis)) ? frame : pipeline
-
-/**
- * Whether frames work with the clients of this package's copy of ioredis. Warns if they do not.
- *
- * @param isOwnCopy Whether the clients are of that copy.
- */
-export function canFrame(isOwnCopy: boolean): boolean {
-  const why = whyUnverified ?? (isOwnCopy ? undefined : FOREIGN_COPY)
-  if (why === undefined) return true
-  publishWarning({
-    code: 'ONETRIP_FRAMES_OFF',
-    message: `the store sends pipelines of ioredis instead of frames, which costs about half of the gain in CPU: ${why}`,
-  })
-  return false
-}
-
-const FOREIGN_COPY =
-  'the client was created by another copy of ioredis than the one that this package imports. Install one copy (npm ls ioredis lists them), or set url instead of client'
-
-export function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
+function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
     if (commands.length === 0) return resolve([])
     const text = encode(commands) // first: it must not throw after ioredis expects replies

@@ -1,14 +1,15 @@
 import type { Socket } from 'node:net'
-import type { Cluster, Redis } from 'ioredis'
+import { type Cluster, Redis } from 'ioredis'
+import { publishRoundTrip } from '../diagnostics.ts'
 import { type Server, safeRedisOptions } from './client.ts'
 import { checkClient } from './client-check.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
 import { Deadlines } from './deadlines.ts'
+import { sendWith } from './frame.ts'
 import { DEADLINES_UNTIL_STALLED } from './handshake.ts'
 import { notSent } from './outcomes.ts'
 import type { Sender } from './sender.ts'
 import { subscribeWith } from './subscribing.ts'
-import type { Wire } from './wires.ts'
 
 export interface PoolOptions {
   /** Where the pool opens connections. */
@@ -28,18 +29,19 @@ interface PooledClient {
 }
 
 /**
- * Sends each list of commands over the ready connection with the least in flight. Opens the connections when it first
+ * Sends each list of commands over the ready connection with the least in flight, as one frame (frame.ts). Opens the connections when it first
  * sends something.
  *
  * @throws TypeError if a client has unsupported options.
  */
-export function pooled(wire: Wire, options: PoolOptions): Sender {
+export function pooled(options: PoolOptions): Sender {
   const { server, clients, poolSize, deadlineMs } = options
   const opened = server
     ? Array.from({ length: poolSize }, () => server.shared(deadlineMs))
     : undefined
   const all = opened ?? clients
   for (const redis of all) checkClient(redis)
+  const sendTo = sendWith(all.every((redis) => redis instanceof Redis))
   const stalledAfterMs = DEADLINES_UNTIL_STALLED * deadlineMs
   const stalls = new Deadlines(stalledAfterMs)
   const isOwn = opened !== undefined
@@ -80,7 +82,8 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
     one.inFlight++
     const late = stalls.start(() => reopen(one.redis))
     try {
-      return await wire.send(one.redis, commands)
+      publishRoundTrip(commands.length)
+      return await sendTo(one.redis, commands)
     } finally {
       stalls.stop(late)
       one.inFlight--
@@ -88,7 +91,7 @@ export function pooled(wire: Wire, options: PoolOptions): Sender {
   }
 
   return {
-    name: wire.name,
+    name: 'batch',
     send,
     connections: () => ({
       connections: pool.length,

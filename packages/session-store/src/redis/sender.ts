@@ -7,7 +7,7 @@ import type { Outcome } from './outcomes.ts'
  * applies the deadline, the limit in flight and the table of errors.
  */
 export interface Sender {
-  /** The name in tables and metrics, such as `frame`, `pipeline` or `node-redis`. */
+  /** The name in tables and metrics, such as `batch` or `node-redis`. */
   readonly name: string
   /**
    * Sends the commands in order and resolves with one outcome for each: Redis's reply; an `Error` named

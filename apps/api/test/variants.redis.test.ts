@@ -1,0 +1,133 @@
+import {
+  commandStats,
+  createSessionStore,
+  parseInfo,
+  type SessionStoreOptions,
+} from '@onetrip/session-store'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { testModel } from '../../../packages/session-store/test/model-tests.ts'
+import { sendingBy, strategyNames } from '../src/variants/index.ts'
+import { secret } from './support.ts'
+
+const server = redisOfThisFile()
+const compared = strategyNames.filter((name) => name !== 'batch')
+
+describe.each(compared)('%s', (strategy) => {
+  /** A store without a janitor, closed when the current test ends. */
+  function newStore(url: string, options: Partial<SessionStoreOptions> = {}) {
+    const deadlineMs = 20_000
+    const store = createSessionStore({
+      tokens: { secrets: [secret] },
+      janitor: 'elsewhere',
+      deadlineMs,
+      ...options,
+      ...sendingBy(strategy, { url, poolSize: 2, deadlineMs }),
+    })
+    onTestFinished(() => store.close())
+    return store
+  }
+
+  async function readyStore(options: Partial<SessionStoreOptions> = {}) {
+    const store = newStore(`unix://${server.socket}`, options)
+    await store.ready()
+    return store
+  }
+
+  testModel({ server, open: readyStore, runs: strategy === 'naive' ? 6 : 20 })
+
+  test('a view is five commands, in one write or in one for each of them', async () => {
+    const store = await readyStore()
+    const { token } = await store.login('ada')
+    await server.redis.config('RESETSTAT')
+    await store.recordView(token, 'book')
+    const stats = parseInfo(await server.redis.info('all'))
+    const names = [...commandStats(stats).keys()].filter((name) => /^(z|h[gs])/.test(name))
+    expect(names.sort()).toEqual(['hget', 'zadd', 'zincrby', 'zremrangebyrank'])
+    const connections = Number(stats.get('total_connections_received'))
+    expect(connections).toBe(strategy === 'naive' ? 1 : 0)
+    if (strategy === 'naive') return
+    // The INFO is one more.
+    const writes = Number(stats.get('total_reads_processed')) - 1
+    expect(writes).toBe(strategy === 'sequential' ? 5 : 1)
+  })
+
+  test('concurrent calls read their own replies, and close waits for them', async () => {
+    const store = await readyStore()
+    const { token } = await store.login('ada')
+    const views = Array.from({ length: 20 }, (_, item) =>
+      store.recordView(token, `item ${item}`, { idempotencyKey: 'once' }),
+    )
+    const patch = store.patch(token, { cart: ['book'] })
+    const closed = store.close()
+    expect(await Promise.all(views)).toEqual(views.map(() => ({ user: 'ada', views: 1 })))
+    expect(await patch).toEqual({ version: 1 })
+    await closed
+    await expect(store.login('eve')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+  })
+
+  test('reports the end of sessions', async () => {
+    const store = await readyStore()
+    const { token } = await store.login('ada')
+    const told = new Set<string>()
+    const stop = await store.onSessionEnded({ ended: (id) => void told.add(id) })
+    onTestFinished(stop)
+    await store.logout(token)
+    await expect.poll(() => [...told]).toEqual([token.split('.')[0]])
+  })
+
+  const failureOf = (url: string) =>
+    newStore(url)
+      .ready(300)
+      .catch((error: unknown) => error)
+
+  test('without Redis, ready() fails in bounded time', async () => {
+    expect(await failureOf('unix:///nowhere/redis.sock')).toMatchObject({
+      code: 'ONETRIP_NOT_SENT',
+      cause: { code: 'ENOENT' },
+    })
+  })
+
+  test('uses only the database of the URL, and shows no password', async () => {
+    const inDatabase = newStore(`unix://${server.socket}?db=5`)
+    await inDatabase.ready()
+    await inDatabase.login('ada')
+    expect(await server.redis.info('keyspace')).toMatch(/^# Keyspace\r\ndb5:.*\r\n$/)
+
+    const missing = newStore(`unix://${server.socket}?db=99`)
+    await expect
+      .poll(() => missing.ready(300).catch(({ cause }) => String(cause)))
+      .toContain('DB index is out of range')
+    await expect(missing.login('ada')).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
+    expect(await server.redis.info('keyspace')).toMatch(/^# Keyspace\r\ndb5:.*\r\n$/)
+
+    const refused = newStore(`unix://default:a-wrong-password@localhost${server.socket}`)
+    await server.redis.call('ACL', 'SETUSER', 'default', 'resetpass', '>right')
+    onTestFinished(() => void server.redis.call('ACL', 'SETUSER', 'default', 'nopass'))
+    await expect
+      .poll(() => refused.ready(300).catch(({ cause }) => String(cause)))
+      .toContain('WRONGPASS')
+    const error = await refused.ready(300).catch((error: Error) => error)
+    expect(JSON.stringify([error, String((error as Error).cause)])).not.toContain('a-wrong')
+  })
+
+  test('after a lost reply, the error says whether something may have been written', async () => {
+    const redis = await redisForThisTest()
+    const store = newStore(`unix://${redis.socket}`)
+    await store.ready()
+    redis.program.signal('SIGSTOP')
+    const lost = store.run({
+      commands: [
+        ['HGET', 'login:', 'id'],
+        ['ZINCRBY', 'viewed:', -1, 'book'],
+      ],
+      readOnly: false,
+      read: () => undefined,
+    })
+    const settled = expect(lost).rejects.toMatchObject({ mayHaveWritten: strategy === 'pipeline' })
+    redis.program.signal('SIGKILL')
+    await settled
+    await redis.restart()
+    await expect.poll(() => store.popularItems().catch(String)).toEqual([])
+  })
+})
