@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { demoOn } from './support.ts'
@@ -47,28 +47,6 @@ test('answers 304 until the page changes', async () => {
   const renewed = await get(app, { 'if-none-match': etag })
   expect(renewed.statusCode).toBe(200)
   expect(renewed.body).toBe(page('two()'))
-})
-
-test('serves the pages of experiments from the folder next to the index, and no other file', async () => {
-  const { app, file } = await reportOf(page('index()'))
-  const folder = join(dirname(file), 'report')
-  await mkdir(folder)
-  await writeFile(join(folder, 'io-threads.html'), page('one()'))
-  await writeFile(join(folder, 'io-threads.json'), '{}')
-  await writeFile(join(dirname(file), 'secret.html'), 'not for you')
-  const one = await app.inject('/report/io-threads.html')
-  expect([one.statusCode, one.body]).toEqual([200, page('one()')])
-  expect(one.headers['content-security-policy']).toContain("default-src 'none'")
-  expect((await app.inject('/report/http.html')).statusCode).toBe(404)
-  for (const path of [
-    'io-threads.json',
-    '..%2Fsecret.html',
-    '../secret.html',
-    '%2e%2e/secret.html',
-  ]) {
-    const { statusCode, body } = await app.inject(`/report/${path}`)
-    expect([path, statusCode >= 400, body.includes('not for you')]).toEqual([path, true, false])
-  }
 })
 
 test('without a report, 404 says how to create one', async () => {

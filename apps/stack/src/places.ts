@@ -29,7 +29,7 @@ export function places(env = process.env) {
     secrets: join(state, 'redis', 'secrets'),
     /** Folder with the data of Redis, one subfolder per build. */
     data: join(state, 'redis', 'data'),
-    /** The index of the latest measurements; their pages are in the folder `report` next to it. */
+    /** The report of the latest measurement. */
     report: join(state, 'report', 'latest.html'),
   }
 }

@@ -1,16 +1,14 @@
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { places } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
-import type { Experiment } from '../experiment/experiment.ts'
 import type { Result } from '../experiment/result.ts'
-import { experiments } from '../experiments.ts'
 import { gitState, publishedResults } from '../measure/machine.ts'
 import { readResult, type SavedResult } from './files.ts'
 import { markdownOf } from './markdown.ts'
-import { indexOf, pageOf } from './page.ts'
+import { pageOf } from './page.ts'
 import { partOf } from './part.ts'
 
 /** The options that `addOutputs` adds to a command. */
@@ -69,30 +67,13 @@ export const reportCommand = (): Command =>
       print(results.map((saved) => markdownOf(partOf(saved))).join('\n'))
     })
 
-/**
- * Updates the report that the API serves at /report: a page for the latest result of each experiment, and an index.
- * The user did not ask for this report, so an error is only printed.
- */
+/** Updates the report that the API serves at /report. The user did not ask for it, so an error is only printed. */
 async function updateLatest(saved: SavedResult): Promise<void> {
   const { report } = places()
-  // The folder is called `report`, like the path /report, so that links work in the API and as files.
-  const folder = join(dirname(report), 'report')
-  const nameOf = ({ name }: Experiment) => name.replace(' ', '-')
-  const write = async (path: string, text: string) =>
-    (await outputFile('the latest report,', path)).save(text)
   try {
-    await mkdir(folder, { recursive: true })
-    await write(join(folder, `${nameOf(saved.experiment)}.html`), pageOf(partOf(saved)))
-    await write(join(folder, `${nameOf(saved.experiment)}.json`), toJson(saved.result))
-    const known = await Promise.all(
-      // Skip results of other versions, which cannot be read.
-      experiments.map((one) => readResult(join(folder, `${nameOf(one)}.json`)).catch(() => null)),
-    )
-    const parts = known.flatMap((one) => one ?? []).map(partOf)
-    await write(
-      report,
-      indexOf(parts, ({ result }) => `report/${result.experiment.replace(' ', '-')}.html`),
-    )
+    await mkdir(dirname(report), { recursive: true })
+    const page = await outputFile('the latest report,', report)
+    await page.save(pageOf(saved))
     print(`\nThe latest report: ${report}`)
   } catch (error) {
     printError(`The latest report was not updated: ${messageOf(error)}`)

@@ -1,39 +1,71 @@
-import { stripVTControlCharacters } from 'node:util'
-import type { Part } from './part.ts'
-import { resultText } from './terminal.ts'
+import { Rows } from '../experiment/rows.ts'
+import type { Table } from '../experiment/section.ts'
+import { metricOf } from '../experiment/shape.ts'
+import { barChart, escaped } from './bar-chart.ts'
+import type { SavedResult } from './files.ts'
+import { partOf } from './part.ts'
 
-/** The report of a result, as in the terminal, as an HTML page. */
-export function pageOf(part: Part): string {
-  const { title, facts, result } = part
-  const text = stripVTControlCharacters(resultText(part))
-  const conditions = [`${result.date}: ${result.command}`, ...facts.map((fact) => fact.join(': '))]
-  const body = escaped([text, conditions.join('\n')].join('\n\n'))
-  return documentOf(`<h1>${escaped(title)}</h1>\n<pre>${body}</pre>`)
+/** The report of a result as an HTML page: a bar chart of its first metric, all tables, the conditions. */
+export function pageOf(saved: Pick<SavedResult, 'experiment' | 'result'>): string {
+  const { title, ending, notes, sections, facts, result } = partOf(saved)
+  const body = [
+    `<h1>${escaped(title)}</h1>`,
+    `<p>${escaped(`${result.date.slice(0, 16).replace('T', ' ')} UTC: ${result.command}`)}</p>`,
+    ...ending.map(paragraph),
+    chartOf(saved),
+    ...sections.flatMap((section) => [
+      `<h2>${escaped(section.title)}</h2>`,
+      ...section.tables.map(tableHtml),
+    ]),
+    ...notes.map(paragraph),
+    `<h2>Conditions</h2>\n<ul>${facts.map((fact) => `<li>${escaped(fact.join(': '))}</li>`).join('\n')}</ul>`,
+  ]
+  return documentOf(body.filter((part) => part !== '').join('\n'))
 }
 
-/** A page with a link to the page of each result. */
-export function indexOf(parts: readonly Part[], addressOf: (part: Part) => string): string {
-  const entries = parts.map((part) => {
-    const { title, result } = part
-    const text = `${result.date.slice(0, 16)}: ${result.command}`
-    return `<h2><a href="${addressOf(part)}">${escaped(title)}</a></h2>\n<p>${escaped(text)}</p>`
-  })
-  return documentOf(`<h1>Latest results</h1>\n${entries.join('\n')}`)
+function chartOf({ experiment, result }: Pick<SavedResult, 'experiment' | 'result'>): string {
+  const rows = Rows.of(experiment, result.samples)
+  const name = experiment.progress.find((one) => rows.all.some((row) => row.median(one) !== null))
+  return name === undefined ? '' : barChart(rows, metricOf(experiment, name))
 }
 
+function tableHtml({ caption, head, rows, texts }: Table): string {
+  const line = (tag: 'th' | 'td', cells: readonly string[]) => {
+    const all = cells.map((cell, column) => {
+      const isText = texts.includes(column) ? ' class="text"' : ''
+      return `<${tag}${isText}>${escaped(cell)}</${tag}>`
+    })
+    return `<tr>${all.join('')}</tr>`
+  }
+  const lines = [line('th', head), ...rows.map((row) => line('td', row))]
+  return `<div tabindex="0"><table><caption>${escaped(caption)}</caption>\n${lines.join('\n')}</table></div>`
+}
+
+const paragraph = (text: string) => `<p>${escaped(text)}</p>`
+
+// A wide table scrolls, so that the page fits into a narrow window.
 const documentOf = (body: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Onetrip: measurements</title>
-<style>:root { color-scheme: light dark; font-family: system-ui, sans-serif }</style>
+<style>
+:root { color-scheme: light dark; font: 1rem/1.4 system-ui, sans-serif }
+body { max-width: 75rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere }
+figure { margin: 1rem 0; max-width: 34rem }
+figcaption { font-weight: bold }
+svg { width: 100%; font-size: 12px; fill: currentColor }
+div { overflow-x: auto; overflow-wrap: normal }
+table { border-collapse: collapse; font-size: 0.875rem }
+caption { text-align: left; padding-bottom: 0.5rem }
+th, td { padding: 0.25rem 0.5rem; text-align: right; border-bottom: 1px solid #8886 }
+td { white-space: nowrap }
+.text { text-align: left }
+</style>
 </head>
 <body>
 ${body}
 </body>
 </html>
 `
-
-const escaped = (text: string) =>
-  text.replaceAll(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
