@@ -33,7 +33,7 @@ const layers: readonly Layer[] = [
   ...entriesOf('session-store').map(
     ([, file]): Layer => ['store entry', file, 'store core', 'store'],
   ),
-  ...['adapters', 'cluster', 'web'].map(
+  ...['cluster', 'web'].map(
     (folder): Layer => ['store', `packages/session-store/src/${folder}/`, 'store core'],
   ),
   ['store core', 'packages/session-store/src/'],
@@ -103,6 +103,7 @@ const layers: readonly Layer[] = [
     'load',
     'stack',
     'compared strategies',
+    'node-redis',
     'store entry',
     'store core',
     'api',

@@ -1,5 +1,5 @@
+import { nodeRedisSender } from '@onetrip/node-redis'
 import { batching } from '@onetrip/session-store'
-import { nodeRedisSender } from '@onetrip/session-store/node-redis'
 import { nodeRedis } from './support/node-redis.ts'
 import { serve } from './support/serve.ts'
 

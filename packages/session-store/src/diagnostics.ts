@@ -146,6 +146,7 @@ export function publishWarning(warning: StoreWarning): void {
     process.emitWarning(message, { code, detail: error instanceof Error ? error.stack : undefined })
 }
 
+/** For a sender: call it when it writes commands to Redis together. */
 export function publishRoundTrip(commands: number): void {
   if (roundTripChannel.hasSubscribers) roundTripChannel.publish({ commands } satisfies RoundTrip)
 }

@@ -9,6 +9,7 @@ export {
   errorChannel,
   type OperationTrace,
   operationChannel,
+  publishRoundTrip,
   type RetentionEvent,
   type RoundTrip,
   retentionChannel,

@@ -1,19 +1,10 @@
 import { inspect } from 'node:util'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { createClient } from 'redis'
 import { expect, test } from 'vitest'
-import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import { articleKeys, type SessionStoreOptions, StoreError } from '../src/index.ts'
 import { adminForThisTest, clientForThisTest, idOf, newStore, readyStore } from './fixture.ts'
 
 const server = redisOfThisFile()
-
-async function nodeRedis(path: string) {
-  const client = createClient({ socket: { path, tls: false }, disableOfflineQueue: true })
-  client.on('error', () => undefined)
-  await client.connect()
-  return { sender: nodeRedisSender(client) }
-}
 
 /** All text of this call's error that a log may show. */
 async function shownError(call: Promise<unknown>): Promise<string> {
@@ -24,17 +15,16 @@ async function shownError(call: Promise<unknown>): Promise<string> {
 
 type Options = Partial<SessionStoreOptions>
 
-const ways: [string, (socket: string) => Options | Promise<Options>][] = [
+const ways: [string, (socket: string) => Options][] = [
   ['batch', (socket) => ({ url: `unix://${socket}` })],
   ['an injected client', (socket) => ({ client: clientForThisTest(socket) })],
-  ['node-redis', nodeRedis],
 ]
 
 test.each(ways)(
   '%s: an error shows the name of a command, not its arguments',
   async (_, options) => {
     const redis = await redisForThisTest()
-    const store = await readyStore(await options(redis.socket))
+    const store = await readyStore(options(redis.socket))
     const { token } = await store.login('ada')
     const id = idOf(token)
     const admin = adminForThisTest(redis.socket)

@@ -1,7 +1,5 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { createClient } from 'redis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import { clusterSender, sentinelSender } from '../src/cluster/index.ts'
 import { createSessionStore, type SessionStore, type SessionStoreOptions } from '../src/index.ts'
 import { sessionCookie } from '../src/web/cookie.ts'
@@ -239,11 +237,6 @@ describe('options', () => {
     const unknown = { nodes, name: 'primary', passwort: 'x' } as object as { nodes: string[] }
     expect(() => clusterSender(unknown)).toThrow('clusterSender has no option')
     expect(() => sentinelSender(unknown as never)).toThrow('no option passwort')
-    const client = createClient({ disableOfflineQueue: true })
-    expect(() => nodeRedisSender(client, { stalled: 1 } as object)).toThrow('no option stalled')
-    for (const stalledAfterMs of [Number.POSITIVE_INFINITY, 3e9, -1, 'x'] as number[]) {
-      expect(() => nodeRedisSender(client, { stalledAfterMs })).toThrow('stalledAfterMs must be')
-    }
   })
 
   test('a store has one of url, client and sender', () => {

@@ -1,7 +1,5 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { createClient } from 'redis'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { nodeRedisSender } from '../src/adapters/node-redis.ts'
 import type { SessionStore, SessionStoreOptions } from '../src/index.ts'
 import {
   clientForThisTest,
@@ -76,26 +74,14 @@ test('a login that takes over a guest session is reported', async () => {
   await expect.poll(() => told).toEqual([idOf(guest)])
 })
 
-const senders: [string, (socket: string) => Promise<Partial<SessionStoreOptions>>][] = [
-  ['url', async (socket) => ({ url: url({ socket }) })],
-  ['client', async (socket) => ({ client: clientForThisTest(socket) })],
-  [
-    'node-redis',
-    async (socket) => {
-      const client = createClient({
-        socket: { path: socket, tls: false },
-        disableOfflineQueue: true,
-      })
-      client.on('error', () => {})
-      await client.connect()
-      return { sender: nodeRedisSender(client) }
-    },
-  ],
+const senders: [string, (socket: string) => Partial<SessionStoreOptions>][] = [
+  ['url', (socket) => ({ url: url({ socket }) })],
+  ['client', (socket) => ({ client: clientForThisTest(socket) })],
 ]
 
 describe.skipIf(inMemory).each(senders)('with %s', (_, optionsOf) => {
   test('one connection serves all listeners, as long as there is one', async () => {
-    const store = await readyStore(await optionsOf(server.socket))
+    const store = await readyStore(optionsOf(server.socket))
     expect(await subscribers()).toBe(0)
     const [one, other] = [toldListener(), toldListener()]
     const stop = await store.onSessionEnded(one.listener)
@@ -116,7 +102,7 @@ describe.skipIf(inMemory).each(senders)('with %s', (_, optionsOf) => {
   })
 
   test('after a lost subscription, sessions that ended meanwhile are reported', async () => {
-    const store = await readyStore(await optionsOf(server.socket))
+    const store = await readyStore(optionsOf(server.socket))
     const [gone, alive] = [await store.login('ada'), await store.login('ada')]
     const { told, listener } = toldListener([gone.token, alive.token].map(idOf))
     await store.onSessionEnded({

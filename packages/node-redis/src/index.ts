@@ -1,12 +1,12 @@
-import '../node-version.ts'
 import { errorMonitor } from 'node:events'
-import type { Command, Reply } from '../command.ts'
-import { publishRoundTrip } from '../diagnostics.ts'
-import { MAX_TIMEOUT_MS } from '../input.ts'
-import { checkOptionNames } from '../option-names.ts'
-import { checkRange } from '../range.ts'
-import { notSent, type Outcome } from '../redis/outcomes.ts'
-import type { Sender } from '../redis/sender.ts'
+import {
+  type Command,
+  type Outcome,
+  publishRoundTrip,
+  type Reply,
+  type Sender,
+  StoreError,
+} from '@onetrip/session-store'
 
 /** The part of node-redis's client (`createClient` of the package `redis`) that the sender uses. */
 export interface NodeRedisClient {
@@ -27,6 +27,8 @@ interface NodeRedisSubscriber extends Pick<NodeRedisClient, 'connect' | 'destroy
   subscribe(channels: string[], onMessage: (message: string) => void): Promise<unknown>
   ping(): Promise<unknown>
 }
+
+const MAX_TIMEOUT_MS = 86_400_000
 
 /**
  * Creates a sender for a client of node-redis (the package `redis`, 5 or newer), which writes the commands of
@@ -52,22 +54,33 @@ export function nodeRedisSender(
       'this node-redis client could send a write late; set disableOfflineQueue: true',
     )
   }
-  checkOptionNames('nodeRedisSender', options, { stalledAfterMs: true })
-  const { stalledAfterMs = 10_000 } = options
-  checkRange('stalledAfterMs', stalledAfterMs, { min: 1, max: MAX_TIMEOUT_MS })
+  const { stalledAfterMs = 10_000, ...others } = options
+  for (const name of Object.keys(others)) {
+    throw new TypeError(`nodeRedisSender has no option ${name}: its option is stalledAfterMs`)
+  }
+  if (!(stalledAfterMs >= 1 && stalledAfterMs <= MAX_TIMEOUT_MS)) {
+    throw new TypeError(`stalledAfterMs must be a number from 1 to ${MAX_TIMEOUT_MS}`)
+  }
   const handshakes = limitHandshakes(client, stalledAfterMs)
+  let sending = 0
   return {
     name: 'node-redis',
     async send({ commands }) {
       if (!client.isReady) {
-        throw notSent('the node-redis client is not connected', handshakes.lastError)
+        throw new StoreError(
+          'ONETRIP_NOT_SENT',
+          'not sent to Redis: the node-redis client is not connected',
+          { cause: handshakes.lastError },
+        )
       }
       publishRoundTrip(commands.length)
+      sending++
       const stalled = setTimeout(() => reopen(client), stalledAfterMs)
       try {
         return await Promise.all(commands.map((command) => outcomeOf(client, command)))
       } finally {
         clearTimeout(stalled)
+        sending--
       }
     },
     subscribe(channels, onMessage) {
@@ -87,8 +100,9 @@ export function nodeRedisSender(
     connections: () => ({ connections: 1, ready: client.isReady ? 1 : 0 }),
     async close() {
       handshakes.stop()
-      if (client.isReady) await client.close()
-      else destroy(client) // close() would wait for the replies to a handshake
+      // close() would wait for replies, and in version 5 destroy() does nothing after it.
+      if (client.isReady && sending === 0) await client.close()
+      else destroy(client)
     },
   }
 }

@@ -1,5 +1,5 @@
+import { nodeRedisSender } from '@onetrip/node-redis'
 import { batching, createSessionStore } from '@onetrip/session-store'
-import { nodeRedisSender } from '@onetrip/session-store/node-redis'
 import { createClient } from 'redis'
 
 const url = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379'
