@@ -16,6 +16,8 @@ export interface Authenticator<Schema extends TSchema = TSchema> {
    * characters. Default: none.
    */
   label?(request: FastifyRequest): string
+  /** Whether visitors may start sessions without a user (`POST /guest`): they need memory, too. Default: no. */
+  readonly guests?: boolean
   /**
    * Returns the user's name in the store, or undefined if the credentials are invalid (401). A thrown
    * `ApiError` becomes the response; any other error is logged and answered with 500.
@@ -38,6 +40,7 @@ export function trustingAuthenticator(environment: string): Authenticator<typeof
     credentials: UserCredentials,
     claimedUser: ({ user }) => user,
     remembers: ({ remember = false }) => remember,
+    guests: true,
     label: ({ headers }) => deviceLabel(headers['user-agent']),
     authenticate: async ({ user }) => user,
   }

@@ -1,6 +1,7 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { expect, test } from 'vitest'
+import { trustingAuthenticator } from '../src/authenticator.ts'
 import { appForThisTest, bearer, listen, login, view } from './support.ts'
 
 // Cookies, CSRF protection, login and logout are those of @onetrip/session-store/fastify, which tests them.
@@ -174,6 +175,14 @@ test('a login takes over the views of a guest session', async () => {
   expect((await start({ [COOKIE]: own })).json()).toEqual({ user: 'ada' })
   const headers = { 'sec-fetch-site': 'cross-site' }
   expect((await app.inject({ method: 'POST', url: '/guest', headers })).statusCode).toBe(403)
+})
+
+test('without guests and label in the authenticator, there are none', async () => {
+  const { guests, label, ...authenticator } = trustingAuthenticator('test')
+  const app = await appForThisTest(server.socket, { authenticator })
+  expect((await app.inject({ method: 'POST', url: '/guest' })).statusCode).toBe(404)
+  const { sessions } = await get(app, '/me/sessions', await login(app, 'plain'))
+  expect(sessions[0]).not.toHaveProperty('label')
 })
 
 test('sessions have a label from the User-Agent, and no User-Agent makes a login fail', async () => {

@@ -45,25 +45,7 @@ const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (app, { aut
     },
   )
 
-  app.post(
-    '/guest',
-    {
-      schema: {
-        operationId: 'startGuest',
-        summary: 'Start a session without a user, unless the request has a session',
-        tags: ['sessions'],
-        response: { 200: Guest },
-      },
-      onRequest: refuseCrossSite,
-    },
-    async (request, reply) => {
-      reply.header('cache-control', 'no-store')
-      const session = await request.session.find()
-      if (session) return { user: session.user }
-      await app.limitLogins(request)
-      return { ...(await reply.loginGuest()), user: null }
-    },
-  )
+  if (authenticator.guests) await app.register(guestRoutes)
 
   app.post(
     '/logout',
@@ -96,6 +78,28 @@ const routes: FastifyPluginAsyncTypebox<PublicRoutesOptions> = async (app, { aut
       },
     },
     async (request) => ({ items: await store.popularItems(request.query.limit) }),
+  )
+}
+
+const guestRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/guest',
+    {
+      schema: {
+        operationId: 'startGuest',
+        summary: 'Start a session without a user, unless the request has a session',
+        tags: ['sessions'],
+        response: { 200: Guest },
+      },
+      onRequest: refuseCrossSite,
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      const session = await request.session.find()
+      if (session) return { user: session.user }
+      await app.limitLogins(request)
+      return { ...(await reply.loginGuest()), user: null }
+    },
   )
 }
 
