@@ -68,7 +68,7 @@ test('in production, users of the database log in to both APIs with their passwo
   }
 })
 
-test('with a certificate, the proxy publishes the pooled API with TLS, and the rest as before', async () => {
+test('with a certificate, the proxy publishes the batch API with TLS, and the rest as before', async () => {
   const asked = request(`https://127.0.0.1:${httpsPort}/readyz`, { ca: authority })
   asked.end()
   const [answer] = await once(asked, 'response')

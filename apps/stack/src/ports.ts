@@ -8,7 +8,7 @@ import { messageOf, Problem } from './problem.ts'
 export interface WantedPort {
   port: number
   host: string
-  /** The program that will listen, such as `the pooled API`. */
+  /** The program that will listen, such as `the batch API`. */
   what: string
   /** The option that changes the port, such as `--port or PORT`. */
   how: string

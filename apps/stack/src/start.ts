@@ -29,7 +29,7 @@ async function checkThatItCanStart(settings: StartSettings): Promise<void> {
   }
   const { host, port, naivePort, redis } = settings
   const ports: WantedPort[] = [
-    { port, host, what: 'the pooled API', how: '--port or PORT' },
+    { port, host, what: 'the batch API', how: '--port or PORT' },
     { port: naivePort, host, what: 'the naive API', how: '--naive-port or NAIVE_PORT' },
   ]
   const how = '--redis-port or REDIS_PORT'

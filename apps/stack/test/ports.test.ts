@@ -7,7 +7,7 @@ import { listening } from './support/listening.ts'
 const wanted = (port: number, extra: Partial<WantedPort> = {}): WantedPort => ({
   port,
   host: '127.0.0.1',
-  what: 'the pooled API',
+  what: 'the batch API',
   how: '--port or PORT',
   ...extra,
 })

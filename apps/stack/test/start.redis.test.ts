@@ -27,7 +27,7 @@ describe('npm start', () => {
     expect(JSON.parse(answers[0] ?? '')).toMatchObject({ user: 'ada', item: 'tea', views: 1 })
     expect(answers[1]).toContain('tea')
 
-    // The naive API accepts tokens of the pooled API.
+    // The naive API accepts tokens of the batch API.
     const view = `curl -s ${stack.record.apis[1]?.url}/views -H "authorization: Bearer ${answers[2]}"`
     const naive = await sh(`${view} -H 'content-type: application/json' -d '{"item":"tea"}'`)
     expect(JSON.parse(naive)).toMatchObject({ item: 'tea', views: 2 })

@@ -20,7 +20,7 @@ export function banner(stack: RunningPrograms, facts: RedisFacts, settings: Star
 ${bold('Onetrip is ready.')}
 
 ${row('Demo page', `${url}/${settings.race ? '   with a race between both APIs' : ''}`)}
-${row('Pooled API', `${url}   persistent Redis connections, shared round trips`)}
+${row('Batch API', `${url}   persistent Redis connections, shared round trips`)}
 ${row('Naive API', `${naive}   a new Redis connection per request, one round trip per command`)}
 ${row('Redis', ...redisLines(stack, facts, settings))}
 

@@ -17,7 +17,7 @@ import type { ForeignRedis, OwnCluster, OwnRedis } from '../stack-redis.ts'
 const ownRedisOptions = ['redisBuild', 'redisPort', 'transport', 'cluster']
 
 interface Flags {
-  /** Port of the pooled API. */
+  /** Port of the batch API. */
   port: number
   naivePort: number
   host: string
@@ -52,10 +52,10 @@ export function startCommand(): Command {
     new Option(`--${name} <port>`, what).env(env).default(usual).argParser(port)
   return new Command('npm start --')
     .description(
-      'Starts Onetrip on this machine: Redis, the pooled API (strategy batch) and the naive API ' +
+      'Starts Onetrip on this machine: Redis, the batch API and the naive API ' +
         '(a connection per request). Builds Redis first if necessary. Ctrl-C stops everything.',
     )
-    .addOption(portOption('port', 'port of the pooled API', 'PORT', 3000))
+    .addOption(portOption('port', 'port of the batch API', 'PORT', 3000))
     .addOption(portOption('naive-port', 'port of the naive API', 'NAIVE_PORT', 3001))
     .addOption(
       new Option('--host <address>', 'address of both APIs').env('HOST').default('127.0.0.1'),

@@ -8,7 +8,7 @@ import { processesOf } from './folders.ts'
 import { startPath, startTested, type TestedProgram } from './programs.ts'
 
 export interface TestStack extends StackRecord {
-  /** URL of the pooled API, without a trailing slash. */
+  /** URL of the batch API, without a trailing slash. */
   readonly url: string
   readonly program: TestedProgram
   /** Stops the stack and removes its state. Throws if a process is left running. */
