@@ -58,7 +58,7 @@ const layers: readonly Layer[] = [
   ]),
   ['packing', 'packages/build', 'store core', 'fixtures'],
   ['api variants', 'apps/api/src/variants/', 'store entry'],
-  ['api', 'apps/api/src/', 'store entry', 'api variants'],
+  ['api', 'apps/api/src/', 'store entry', 'otel', 'api variants'],
   [
     'api tests',
     'apps/api/',

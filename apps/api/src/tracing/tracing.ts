@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { FastifyOtelInstrumentation } from '@fastify/otel'
+import { traceStore } from '@onetrip/otel'
 import { context, propagation, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
@@ -18,7 +19,6 @@ import {
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { settlesWithin } from '../settles-within.ts'
-import { traceStore } from './store-spans.ts'
 
 // serve.ts imports this file dynamically, and only if an export endpoint is set.
 
