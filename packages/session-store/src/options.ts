@@ -30,8 +30,8 @@ export interface SessionStoreOptions extends PoolLocation {
    */
   idleSeconds?: number
   /**
-   * Maximum number of sessions of a user. A login beyond it ends the user's oldest sessions, at most 100 at a
-   * time. Concurrent logins may exceed it until the next login. `Infinity`: no maximum. Default 100.
+   * Maximum number of sessions of a user. A login beyond it ends all but the latest, at most 100 at a time. Concurrent
+   * logins may exceed it until the next login. `Infinity`: no maximum. Default 100.
    */
   maxSessionsPerUser?: number
   /**

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
@@ -209,5 +210,95 @@ describe('the maximum of sessions per user', () => {
     await server.redis.call('ACL', 'SETUSER', 'default', '+hdel')
     await store.login(USER)
     expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(LIMIT)
+  })
+})
+
+describe('at the maximum of sessions per user', () => {
+  const users = Array.from({ length: 30 }, (_, index) => `user-${index}`)
+
+  /** Stores like several processes, and the tokens of `LIMIT` sessions of each user. */
+  async function begin({ stores: count = 1, keys = articleKeys }) {
+    const clock = new Clock()
+    const options = { keys, maxSessionsPerUser: LIMIT }
+    const stores = await Promise.all(
+      Array.from({ length: count }, () => server.storeForThisTest(clock, options)),
+    )
+    const [store = expect.fail()] = stores
+    const tokens: string[][] = []
+    for (const user of users) {
+      const own: string[] = []
+      for (let login = 0; login < LIMIT; login++) {
+        clock.pass(1)
+        own.push((await store.login(user)).token)
+      }
+      tokens.push(own)
+    }
+    clock.pass(1)
+    return { clock, store, stores, tokens }
+  }
+
+  test.each(layouts)('%s: a logout and a login at once end no other session', async (_, keys) => {
+    const { store, tokens } = await begin({ keys })
+    for (const [index, [first = '', ...others]] of tokens.entries()) {
+      await Promise.all([store.logout(others.pop() ?? ''), store.login(users[index] ?? '')])
+      for (const token of [first, ...others]) await store.checkToken(token)
+    }
+  })
+
+  test.each([
+    [1, 2],
+    [1, 5],
+    [5, 1],
+  ])('%i processes, each with %i logins at once, leave the maximum', async (count, logins) => {
+    const { clock, stores } = await begin({ stores: count })
+    const starts = stores.flatMap((store) => Array.from({ length: logins }, () => store))
+    for (const user of users) {
+      await Promise.all(
+        starts.map(async (store, index) => {
+          await setTimeout(index % 2) // one reads the list when the other has ended a session
+          clock.pass(0.001)
+          await store.login(user)
+        }),
+      )
+      const left = await server.redis.zcard(articleKeys.sessions(user))
+      if (count === 1) expect(left).toBe(LIMIT)
+      expect(left).toBeGreaterThanOrEqual(LIMIT)
+    }
+  })
+
+  test('a login that reads the list late ends no session if another has made room', async () => {
+    const { clock, store } = await begin({})
+    const listing = Promise.withResolvers<void>()
+    const otherLogin = Promise.withResolvers<void>()
+    const late = newStore({
+      sender: {
+        name: 'late',
+        async send({ commands }): Promise<Outcome[]> {
+          if (commands[0]?.[0] === 'ZRANGE') {
+            listing.resolve()
+            await otherLogin.promise
+          }
+          return await sendPipeline(server.redis, commands)
+        },
+        close: async () => {},
+      },
+      maxSessionsPerUser: LIMIT,
+      tokens: { ...tokens, clock: () => clock.ms },
+    })
+    const [user = ''] = users
+    const login = late.login(user)
+    await listing.promise
+    clock.pass(0.001)
+    await store.login(user)
+    otherLogin.resolve()
+    await login
+    expect(await server.redis.zcard(articleKeys.sessions(user))).toBe(LIMIT)
+  })
+
+  test('1,000 logins at once leave the maximum', async () => {
+    const store = await server.storeForThisTest(new Clock(), { maxInFlight: 1_000 })
+    await Promise.all(Array.from({ length: 1_000 }, () => store.login(USER)))
+    expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(100)
+    expect(await server.redis.zcard(articleKeys.recent(''))).toBe(100)
   })
 })

@@ -31,11 +31,6 @@ export function newestEntries(
   return entries(['ZRANGE', keys.sessions(user), ...range])
 }
 
-/** At most `count` entries of a user's list, earliest login first. Keys: sessions of the user. */
-export function oldestEntries(keys: Keys, user: string, count: number): Operation<Entry[]> {
-  return entries(['ZRANGE', keys.sessions(user), 0, count - 1, 'WITHSCORES'])
-}
-
 /** Removes sessions from a user's list. Keys: sessions of the user. */
 export function forgetSessions(keys: Keys, user: string, ids: readonly string[]): Operation<void> {
   return {

@@ -46,8 +46,8 @@ export function loginFunctions<Fields extends object>(context: StoreContext) {
   return {
     /**
      * Logs a user in with a new token, and adds the session to the user's list (`userSessions`). One round
-     * trip; up to five more to end the oldest sessions if the user has more than `maxSessionsPerUser`. If
-     * ending them fails, the login still succeeds, and the next login tries again.
+     * trip; four or five more to end the oldest sessions if the user has more than `maxSessionsPerUser`, and those of
+     * concurrent logins of this user. If ending them fails, the login still succeeds, and the next login tries again.
      *
      * With `from`, the session takes over the data and views of a session of a guest or of the same user, and ends that
      * one: two to five round trips instead of one. If ending it fails, the login still succeeds.
@@ -66,7 +66,7 @@ export function loginFunctions<Fields extends object>(context: StoreContext) {
           ? await run(login(keys, input, now()))
           : await loginFrom(context, old, input)
       if (listed > maxSessionsPerUser) {
-        await lists.endOldest(user, listed - maxSessionsPerUser, id).catch(() => undefined)
+        await lists.keepLatest(user, maxSessionsPerUser, id).catch(() => undefined)
       }
       return { token, expiresAt: tokens.expiresAt(token) }
     },

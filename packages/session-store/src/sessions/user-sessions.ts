@@ -1,13 +1,7 @@
 import { scoreOf, timeOf } from '../command.ts'
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
-import {
-  type Entry,
-  forgetSessions,
-  inListOrder,
-  newestEntries,
-  oldestEntries,
-} from '../operations/lists.ts'
+import { type Entry, forgetSessions, inListOrder, newestEntries } from '../operations/lists.ts'
 import {
   endSessions,
   labelledStatesOf,
@@ -32,6 +26,9 @@ export interface ListedSession {
  * second (2026-11-21).
  */
 const STEP_SIZE = 100
+
+/** Logins of several processes within this time may be concurrent. A larger difference comes from their clocks. */
+const CONCURRENT_MS = 1_000
 
 /**
  * Adds up the sessions that the steps of a call have ended.
@@ -107,13 +104,36 @@ export function userSessionLists({
   }
 
   async function endEntries(user: string, entries: readonly Entry[]): Promise<number> {
-    const ids = (await existing(user, entries)).map(({ id }) => id)
+    return await endListed(user, await existing(user, entries))
+  }
+
+  async function endListed(user: string, sessions: readonly ListedSession[]): Promise<number> {
+    const ids = sessions.map(({ id }) => id)
     if (ids.length === 0) return 0
     const users = await runner.run(endSessions(keys, ids))
     // The sessions have ended, even if this fails: reading the list removes their entries.
     await runner.run(forgetSessions(keys, user, ids)).catch(() => undefined)
     return users.filter((user) => user !== undefined).length
   }
+
+  /**
+   * Ends the sessions beyond the `max` latest logins, at most `STEP_SIZE`. Returns their number. As a session ends only
+   * after `max` later ones were found, runs of several processes never end too many.
+   *
+   * @param own New sessions. Those that seem older than others, because the clock of this process is behind, count as
+   *   the latest.
+   */
+  async function endSurplus(user: string, max: number, own: Set<string>): Promise<number> {
+    const range = { from: undefined, count: max + STEP_SIZE }
+    const sessions = await existing(user, await runner.run(newestEntries(keys, user, range)))
+    const latest = (sessions[0]?.loggedInAt ?? 0) - CONCURRENT_MS
+    const [behind = [], others = []] = [true, false].map((wanted) =>
+      sessions.filter(({ id, loggedInAt }) => (own.has(id) && loggedInAt < latest) === wanted),
+    )
+    return await endListed(user, [...behind, ...others].slice(max))
+  }
+
+  const runs = new Map<string, { readonly own: Set<string>; readonly done: Promise<void> }>()
 
   /** The entries of a user's list in steps of at most `STEP_SIZE`, latest login first. */
   async function* steps(user: string): AsyncGenerator<Entry[]> {
@@ -161,16 +181,27 @@ export function userSessionLists({
     },
 
     /**
-     * Ends the oldest sessions of a user, at most `STEP_SIZE`.
+     * Ends the sessions of a user beyond the `max` latest logins, at most `STEP_SIZE` for each login. Logins at the same
+     * time share one run, so that they do not all end the same sessions.
      *
-     * @param count How many sessions to end.
-     * @param except The id of a session to keep. It may be among the oldest: clocks of processes differ.
+     * @param id The new session.
      */
-    async endOldest(user: string, count: number, except: string): Promise<void> {
-      const limit = Math.min(count, STEP_SIZE)
-      const entries = await runner.run(oldestEntries(keys, user, limit + 1))
-      const others = entries.filter(({ id }) => id !== except)
-      await endEntries(user, others.slice(0, limit))
+    async keepLatest(user: string, max: number, id: string): Promise<void> {
+      const run = runs.get(user)
+      if (run) {
+        run.own.add(id) // adds a step to the run
+        return await run.done
+      }
+      const own = new Set([id])
+      const steps = async () => {
+        for (let step = 0; step < own.size; step++) {
+          const logins = own.size
+          if ((await endSurplus(user, max, own)) === 0 && own.size === logins) return
+        }
+      }
+      const done = steps().finally(() => runs.delete(user))
+      runs.set(user, { own, done })
+      await done
     },
 
     /** The sessions in a user's list, latest login first. */
