@@ -80,12 +80,6 @@ export const configSchema = Type.Object({
     maximum: 60000,
     description: 'Timeout of one store operation in milliseconds',
   }),
-  STARTUP_DEADLINE_MS: Type.Integer({
-    default: 10000,
-    minimum: 100,
-    maximum: 600000,
-    description: 'How long startup waits for Redis, in milliseconds',
-  }),
   SHUTDOWN_GRACE_MS: Type.Integer({
     default: 10000,
     minimum: 100,
@@ -99,11 +93,6 @@ export const configSchema = Type.Object({
     description:
       'How long /readyz returns 503 before the port closes, in milliseconds. Choose more than your load balancer needs to notice',
   }),
-  MAX_CONNECTIONS: Type.Integer({
-    default: 10000,
-    minimum: 1,
-    description: 'Maximum open client connections per process; further ones are closed at once',
-  }),
   MAX_EVENT_LOOP_DELAY_MS: Type.Integer({
     default: 3000,
     minimum: 0,
@@ -114,20 +103,14 @@ export const configSchema = Type.Object({
   LOGIN_LIMIT_PER_USER: Type.Integer({
     default: 20,
     minimum: 0,
-    description: 'Login attempts per user and window, across all processes; 0: no limit',
+    description:
+      'Login attempts per user in five minutes, across all processes; above it, logins are rejected until they are over; 0: no limit',
   }),
   LOGIN_LIMIT_PER_ADDRESS: Type.Integer({
     default: 500,
     minimum: 0,
     description:
-      'Login attempts and guest sessions per client address (IPv6: per /64 network) and window, across all processes; 0: no limit',
-  }),
-  LOGIN_LIMIT_WINDOW_SECONDS: Type.Integer({
-    default: 300,
-    minimum: 1,
-    maximum: 86400,
-    description:
-      'Length of the login limit window; above a limit, logins are rejected until it ends',
+      'Login attempts and guest sessions per client address (IPv6: per /64 network) in five minutes, across all processes; 0: no limit',
   }),
   TRUST_PROXY: Type.String({
     default: '',
@@ -193,29 +176,13 @@ export const configSchema = Type.Object({
   LOG_LEVEL: Type.String({
     default: 'info',
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-    description: 'Minimum level of logged messages',
+    description: 'Minimum level of logged messages. debug: also a line for each request',
   }),
-  LOG_REQUESTS: Type.Boolean({ default: false, description: 'Log a line for each request' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({
     default: '',
     pattern: '^(https?://[^\\s]+)?$',
     description:
       'URL of the OpenTelemetry collector that receives traces, such as http://localhost:4318; empty: no tracing',
-  }),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: Type.String({
-    default: '',
-    pattern: '^(https?://[^\\s]+)?$',
-    description:
-      'Instead of OTEL_EXPORTER_OTLP_ENDPOINT: whole URL for traces, such as http://localhost:4318/v1/traces',
-  }),
-  OTEL_EXPORTER_OTLP_PROTOCOL: Type.String({
-    default: 'http/protobuf',
-    enum: ['http/protobuf'],
-    description: 'Protocol of the trace export',
-  }),
-  OTEL_SERVICE_NAME: Type.String({
-    default: 'onetrip-api',
-    description: 'Service name in traces',
   }),
   OTEL_TRACES_SAMPLER: Type.String({
     default: 'parentbased_always_on',

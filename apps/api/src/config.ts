@@ -43,10 +43,6 @@ function checkEffects(config: Config, redis: RedisLocation): void {
     REDIS_SENTINEL_USERNAME: noSentinel,
     REDIS_SENTINEL_PASSWORD_FILE: noSentinel,
     MAX_SESSIONS: config.JANITOR_INTERVAL_SECONDS === 0 && 'with JANITOR_INTERVAL_SECONDS=0',
-    LOGIN_LIMIT_WINDOW_SECONDS:
-      config.LOGIN_LIMIT_PER_USER === 0 &&
-      config.LOGIN_LIMIT_PER_ADDRESS === 0 &&
-      'while LOGIN_LIMIT_PER_USER and LOGIN_LIMIT_PER_ADDRESS are 0',
     OTEL_TRACES_SAMPLER_ARG:
       !config.OTEL_TRACES_SAMPLER.endsWith('ratio') &&
       'unless OTEL_TRACES_SAMPLER is traceidratio or parentbased_traceidratio',

@@ -21,6 +21,15 @@ export const removedSettings: Readonly<Record<string, string>> = {
   REDIS_MIGRATE_HOME: noMigration,
   WORKERS: 'start several processes with REUSE_PORT=true, or several containers',
   REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
+  STARTUP_DEADLINE_MS:
+    'remove it: the API waits ten seconds for Redis, and a supervisor starts it again',
+  LOGIN_LIMIT_WINDOW_SECONDS:
+    'remove it: the window is five minutes; scale LOGIN_LIMIT_PER_USER and LOGIN_LIMIT_PER_ADDRESS',
+  LOG_REQUESTS: 'use LOG_LEVEL=debug',
+  MAX_CONNECTIONS:
+    'remove it: the maximum is 10,000 connections per process; limit clients in the proxy',
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT:
+    'use OTEL_EXPORTER_OTLP_ENDPOINT, without /v1/traces: the API exports only traces',
   CACHED_CHECKS:
     'remove it: each check asks Redis, in a round trip that it shares with other requests',
 }

@@ -54,6 +54,9 @@ function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
   else if (event.type === 'run' && event.evicted > 0) log.info(event, 'janitor ended sessions')
 }
 
+/** The length of the window of the login limits. */
+const LOGIN_LIMIT_WINDOW_SECONDS = 300
+
 /** @throws Error with the reason why the API cannot start. */
 async function serveApplication(config: Config, application: Application): Promise<void> {
   const redis = redisLocation(config)
@@ -95,16 +98,15 @@ async function serveApplication(config: Config, application: Application): Promi
       ...loggerOptions(config.LOG_LEVEL, terminal),
       ...(!terminal && { stream: standardOutput() }),
     },
-    logRequests: config.LOG_REQUESTS,
+    logRequests: ['debug', 'trace'].includes(config.LOG_LEVEL),
     limits: {
-      connections: config.MAX_CONNECTIONS,
       leaveMs: Math.min(defaultLimits.leaveMs, config.SHUTDOWN_GRACE_MS / 2),
       finishMs: config.SHUTDOWN_GRACE_MS * 0.8,
     },
     loginLimits: {
       perUser: config.LOGIN_LIMIT_PER_USER,
       perAddress: config.LOGIN_LIMIT_PER_ADDRESS,
-      windowSeconds: config.LOGIN_LIMIT_WINDOW_SECONDS,
+      windowSeconds: LOGIN_LIMIT_WINDOW_SECONDS,
     },
     trustProxy: trustedProxies(config.TRUST_PROXY),
     maxEventLoopDelayMs: config.MAX_EVENT_LOOP_DELAY_MS,
@@ -124,7 +126,7 @@ async function serveApplication(config: Config, application: Application): Promi
       await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
     },
   )
-  await store.ready(config.STARTUP_DEADLINE_MS)
+  await store.ready()
   await logNodes(app)
   await listen(app, config)
 }
@@ -152,8 +154,7 @@ const MAX_TRACE_FLUSH_MS = 2_000
 
 /** Loads the OpenTelemetry packages only if traces are exported. */
 async function configuredTracing(config: Config, onProblem: (error: Error) => void) {
-  if (!config.OTEL_EXPORTER_OTLP_ENDPOINT && !config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT)
-    return undefined
+  if (!config.OTEL_EXPORTER_OTLP_ENDPOINT) return undefined
   const { startTracing } = await import('./tracing/tracing.ts')
   return startTracing(config, onProblem)
 }

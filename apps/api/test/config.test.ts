@@ -45,7 +45,10 @@ test.each([
   [{ TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
   [{ PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT'],
-  [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'OTEL_EXPORTER_OTLP_PROTOCOL'],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a' }, 'use OTEL_EXPORTER_OTLP_ENDPOINT'],
+  [{ STARTUP_DEADLINE_MS: '100' }, 'STARTUP_DEADLINE_MS is no longer'],
+  [{ LOG_REQUESTS: 'true' }, 'LOG_REQUESTS is no longer a setting: use LOG_LEVEL=debug'],
+  [{ MAX_CONNECTIONS: '5' }, 'MAX_CONNECTIONS is no longer'],
   [{ OTEL_TRACES_SAMPLER_ARG: '0.1' }, 'OTEL_TRACES_SAMPLER_ARG has no effect'],
   [{ REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL: .*database'],
   [{ REDIS_URL: 'unix:///a.sock', REDIS_PASSWORD_FILE: '/nowhere' }, 'must name a host'],
@@ -71,14 +74,7 @@ test.each([
   [{ REDIS_SENTINEL_PASSWORD_FILE: 'p' }, 'REDIS_SENTINEL_PASSWORD_FILE has no effect'],
   [{ REDIS_PARTITIONS: '32' }, 'REDIS_PARTITIONS has no effect'],
   [{ MAX_SESSIONS: '5', JANITOR_INTERVAL_SECONDS: '0' }, 'MAX_SESSIONS has no effect'],
-  [
-    {
-      LOGIN_LIMIT_WINDOW_SECONDS: '60',
-      LOGIN_LIMIT_PER_USER: '0',
-      LOGIN_LIMIT_PER_ADDRESS: '0',
-    },
-    'LOGIN_LIMIT_WINDOW_SECONDS has no effect',
-  ],
+  [{ LOGIN_LIMIT_WINDOW_SECONDS: '60' }, 'the window is five minutes'],
 ])('%j is rejected: %s', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(new RegExp(words))
 })

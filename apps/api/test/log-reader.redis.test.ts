@@ -33,7 +33,7 @@ test.each(['has stopped', 'goes during the shutdown'])(
   async (reader) => {
     const before = await connections()
     const api = spawn(process.execPath, [apiProgram], {
-      env: apiEnvironment({ REDIS_URL: `unix://${server.socket}`, LOG_REQUESTS: 'true' }),
+      env: apiEnvironment({ REDIS_URL: `unix://${server.socket}`, LOG_LEVEL: 'debug' }),
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     onTestFinished(() => void api.kill('SIGKILL'))

@@ -39,7 +39,7 @@ test('lines per error code and second are limited, and the next line counts the 
   expect([suppressed('A'), suppressed('A'), suppressed('A')]).toEqual([4, 0, undefined])
 })
 
-test('successful requests are logged only with LOG_REQUESTS', async () => {
+test('successful requests are logged only with LOG_LEVEL=debug', async () => {
   const quiet = await loggingApp(false)
   await quiet.app.inject('/openapi.json')
   await quiet.app.inject('/nowhere')

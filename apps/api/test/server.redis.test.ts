@@ -56,26 +56,24 @@ test.runIf(process.platform === 'linux')('HOST=localhost listens on one address'
   await expect(fetch(`${other}/healthz`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
 })
 
-describe('startup fails', () => {
-  test('without Redis, after STARTUP_DEADLINE_MS', async () => {
-    const settings = { REDIS_URL: 'unix:///nowhere/redis.sock', STARTUP_DEADLINE_MS: '300' }
-    const { code, stderr } = await failedStart(settings)
+describe.concurrent('startup fails', () => {
+  test('without Redis, after ten seconds', async ({ expect }) => {
+    const { code, stderr } = await failedStart({ REDIS_URL: 'unix:///nowhere/redis.sock' })
     expect(code).toBe(1)
     expect(stderr.match(/cannot start/g)).toHaveLength(1)
-    expect(stderr).toContain('no connection after 0.3 s (connect ENOENT')
+    expect(stderr).toContain('no connection after 10 s (connect ENOENT')
   })
 
-  test('with a database that does not exist, without showing the password', async () => {
+  test('with a database that does not exist, without showing the password', async ({ expect }) => {
     const { code, stderr } = await failedStart({
       REDIS_URL: `unix://:a-password@localhost${server.socket}?db=99`,
-      STARTUP_DEADLINE_MS: '1000',
     })
     expect(code).toBe(1)
     expect(stderr).toContain('Redis refused to select database 99: ERR DB index is out of range')
     expect(stderr).not.toContain('a-password')
   })
 
-  test('in production without an authenticator', async () => {
+  test('in production without an authenticator', async ({ expect }) => {
     const { code, stderr } = await failedStart({ NODE_ENV: 'production' })
     expect(code).toBe(1)
     expect(stderr).toContain('NODE_ENV=production')

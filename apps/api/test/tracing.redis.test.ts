@@ -145,8 +145,7 @@ test('spans of errors are marked, and spans contain no secrets', async () => {
 test('a parentbased sampler follows the traceparent of the request', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { api, url } = await apiProcessForThisTest({
-    ...settings(''),
-    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/v1/traces`,
+    ...settings(receiver.url),
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0',
   })

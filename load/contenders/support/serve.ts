@@ -39,7 +39,7 @@ export async function serve(
     logger: { level: config.LOG_LEVEL },
   })
   closeOnSignal(app, () => store.close())
-  await store.ready(config.STARTUP_DEADLINE_MS)
+  await store.ready()
   await app.listen({ host: config.HOST, port: config.PORT })
 }
 

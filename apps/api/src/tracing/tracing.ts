@@ -38,14 +38,12 @@ const LOG_EVERY_MS = 60_000
  */
 export function startTracing(config: Config, onProblem: (error: Error) => void): Tracing {
   loadDotenv()
-  const url =
-    config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ||
-    config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/?$/, '/v1/traces')
-  // The exporter reads the OTEL_… variables for headers, timeout, compression and certificates.
+  const url = config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/?$/, '/v1/traces')
+  // OpenTelemetry reads the variables for headers, timeout, compression, certificates, and the name of the service.
   const exporter = new OTLPTraceExporter({ url })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
-      'service.name': config.OTEL_SERVICE_NAME,
+      'service.name': 'onetrip-api',
       'host.name': hostname(),
       'process.pid': process.pid,
     }).merge(detectResources({ detectors: [envDetector] })),
