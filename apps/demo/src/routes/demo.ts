@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Topology } from '@onetrip/api'
 import type { onRequestHookHandler } from 'fastify'
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { Demo, RaceBody, RaceStarted, WireBody, Wires } from '../events.ts'
 import { Server, serverFacts } from '../server-facts.ts'
 import { DemoService } from '../service-client.ts'
+import { eventStream, sendEvents } from './event-stream.ts'
 
 interface DemoOptions {
   /** Unix socket of the demo service; empty: no race. */
@@ -82,27 +83,10 @@ export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
         summary: 'Stream the events of races',
         description: EVENTS,
         tags,
-        response: {
-          200: {
-            description: 'The events as they happen',
-            content: {
-              'text/event-stream': {
-                schema: Type.Unsafe<never>(
-                  Type.String({
-                    examples: ['event: preparing\ndata: {"text":"Warming up"}\n\n'],
-                  }),
-                ),
-              },
-            },
-          },
-        },
+        response: eventStream('event: preparing\ndata: {"text":"Warming up"}\n\n'),
       },
     },
-    async (_request, reply) => {
-      const events = await demo.events()
-      reply.headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
-      return reply.type('text/event-stream').send(events as never)
-    },
+    async (_request, reply) => sendEvents(reply, await demo.events()),
   )
 
   app.post(

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
+import { eventStream, sendEvents } from './event-stream.ts'
 
 /** Proxies close a connection that is silent for longer, such as HAProxy after a minute. */
 const HEARTBEAT_MS = 30_000
@@ -26,18 +26,7 @@ export const sessionEventRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Stream the end of the session',
         description: EVENTS,
         tags: ['demo'],
-        response: {
-          200: {
-            description: 'The events as they happen',
-            content: {
-              'text/event-stream': {
-                schema: Type.Unsafe<never>(
-                  Type.String({ examples: ['event: watching\ndata: {}\n\n'] }),
-                ),
-              },
-            },
-          },
-        },
+        response: eventStream('event: watching\ndata: {}\n\n'),
       },
     },
     async (request, reply) => {
@@ -55,8 +44,7 @@ export const sessionEventRoutes: FastifyPluginAsyncTypebox = async (app) => {
         clearInterval(heartbeat)
         streams.delete(stream)
       })
-      reply.headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
-      return reply.type('text/event-stream').send(stream as never)
+      return sendEvents(reply, stream)
     },
   )
 }

@@ -79,6 +79,8 @@ async function photographs(folder: string): Promise<void> {
   await photograph('1-logged-out')
 
   await each(async (demo) => {
+    await demo.item('globe').click() // as a guest
+    await demo.page.getByText('You are a guest').waitFor()
     await demo.logIn('ada')
     await demo.loggedInAs('ada').waitFor()
     for (const item of ['lamp', 'kite', 'teapot']) await demo.item(item).click()
@@ -98,11 +100,15 @@ async function photographs(folder: string): Promise<void> {
   await each((demo) => demo.sentence.waitFor())
   await photograph('5-all-four-done')
 
+  await demos[0]?.demo.page.getByRole('button', { name: 'Log out all others' }).click()
+  for (const { demo } of demos.slice(1)) await demo.signedOut.waitFor()
+  await photograph('6-signed-out-elsewhere')
+
   const redis = stack.redis.pid ?? 0
   process.kill(redis, 'SIGSTOP')
   try {
     await each((demo) => demo.outage.waitFor())
-    await photograph('6-redis-away')
+    await photograph('7-redis-away')
   } finally {
     process.kill(redis, 'SIGCONT')
   }
