@@ -1,4 +1,4 @@
-import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { expect, test } from 'vitest'
 import { trustingAuthenticator } from '../src/authenticator.ts'
@@ -84,19 +84,6 @@ test('a remembered login over plain HTTP: the cookie lives as long as the token'
   }
 })
 
-test.each(['/login', '/logout'])('%s ends the sessions of all cookies', async (url) => {
-  const app = await appForThisTest(server.socket)
-  const tokens = [await login(app), await login(app, 'mallory')]
-  const cookie = tokens.map((token) => `${COOKIE}=${token}`).join('; ')
-  const payload = { user: 'ada' } // ignored by /logout
-  const answer = await app.inject({ method: 'POST', url, headers: { cookie }, payload })
-  expect(answer.statusCode).toBeLessThan(300)
-  for (const token of tokens) {
-    const code = async () => (await get(app, '/me', token)).code
-    await expect.poll(code).toBe('ONETRIP_UNKNOWN_SESSION')
-  }
-})
-
 test('GET /me updates the last-seen time at most once in ten seconds', async () => {
   let now = Date.now()
   const app = await appForThisTest(server.socket, { clock: () => now })
@@ -115,7 +102,6 @@ test.each<[string, InjectOptions['headers'], number]>([
   ['the same origin', { origin: 'https://shop.example', 'sec-fetch-site': 'same-origin' }, 200],
   ['one of PUBLIC_ORIGINS', { origin: 'https://pay.example', 'sec-fetch-site': 'cross-site' }, 200],
   ['another site', { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }, 403],
-  ['another site, in an old browser', { origin: 'https://evil.example' }, 403],
 ])('CSRF protection of state-changing requests, from %s', async (_who, headers, status) => {
   const app = await appForThisTest(server.socket, { publicOrigins: ['https://Pay.example:443'] })
   const cookie = `${COOKIE}=${await login(app)}`
@@ -202,21 +188,4 @@ test('sessions have a label from the User-Agent, and no User-Agent makes a login
   const { sessions } = await get(app, '/me/sessions', token)
   const labels = sessions.map(({ label }: { label?: string }) => label)
   expect(labels).toEqual(['lightMyRequest', 'x'.repeat(40), 'a', 'Br', undefined, 'curl'])
-})
-
-test('POST /logout with a lost reply says that a retry is safe', async () => {
-  const redis = await redisForThisTest()
-  const app = await appForThisTest(redis.socket)
-  const token = await login(app)
-  redis.program.signal('SIGSTOP')
-  const logout = { method: 'POST', url: '/logout', headers: bearer(token) } as const
-  const lost = app.inject(logout)
-  await expect.poll(() => app.store.info?.inFlight).toBe(1)
-  redis.program.signal('SIGKILL')
-  expect((await lost).json()).toMatchObject({
-    statusCode: 503,
-    code: 'ONETRIP_OUTCOME_UNKNOWN',
-    mayHaveWritten: true,
-    retrySafe: true,
-  })
 })

@@ -1,13 +1,10 @@
-import cookiePlugin from '@fastify/cookie'
-import session from '@fastify/session'
 import type { StoreError } from '@onetrip/session-store'
-import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ExpressSessionStore, type StoreOptions } from '../src/express.ts'
 import { FastifySessionStore } from '../src/fastify.ts'
 import { FORGET, WRITE } from '../src/scripts.ts'
 import { expressForThisTest } from './express-app.ts'
-import { ended, justBefore, roundTripsOfThisTest, SECRET, sessionServer } from './fixture.ts'
+import { ended, justBefore, roundTripsOfThisTest, sessionServer } from './fixture.ts'
 
 const server = sessionServer()
 
@@ -222,23 +219,6 @@ describe.each(adapters)('%s', (_, Store) => {
   })
 })
 
-test('express-session: userOf that throws is an error of the request, and nothing is lost', async () => {
-  const throwing: UserOf = ({ user }) => {
-    if (user === 'bad') throw new RangeError('about ada')
-    return user as string | undefined
-  }
-  const { adapter, browser, failures } = await expressForThisTest(server, {
-    adapter: { userOf: throwing },
-  })
-  const ask = browser()
-  const { id } = await ask({ set: { user: 'ada' } })
-  await ask({ set: { user: 'bad', cart: ['book'] } })
-  const error = expect.objectContaining({ message: 'userOf threw RangeError' })
-  await expect.poll(() => failures).toEqual([{ error, headersSent: true }])
-  expect(await adapter.get(id)).toMatchObject({ user: 'ada' })
-  expect(await adapter.get(id)).not.toHaveProperty('cart')
-})
-
 test('express-session: a request that does not change the user keeps that of a parallel login', async () => {
   const { adapter, browser, hold } = await expressForThisTest(server, {
     adapter: { userOf },
@@ -254,25 +234,4 @@ test('express-session: a request that does not change the user keeps that of a p
   expect(await adapter.get(id)).toMatchObject({ user: 'ada', cart: ['book'] })
   expect(await adapter.endUserSessions('ada')).toBe(1)
   expect(await adapter.get(id)).toBe(null)
-})
-
-test('@fastify/session: userOf that throws is the error of the response', async () => {
-  const store = await server.start()
-  const app = Fastify()
-  onTestFinished(() => app.close())
-  await app.register(cookiePlugin)
-  const throwing = () => {
-    throw new RangeError('about ada')
-  }
-  await app.register(session, {
-    secret: SECRET,
-    cookie: { secure: false },
-    saveUninitialized: false,
-    store: new FastifySessionStore(store, { userOf: throwing }),
-  })
-  app.post('/set', async (request) => Object.assign(request.session, { user: 'ada' }) && {})
-  const response = await app.inject({ method: 'POST', url: '/set' })
-  expect(response.statusCode).toBe(500)
-  expect(response.json().message).toBe('userOf threw RangeError')
-  expect(await server.dump()).toEqual({})
 })
