@@ -112,6 +112,8 @@ const layers: readonly Layer[] = [
   [
     'load tests',
     'load/',
+    'doctor',
+    'doctor tests',
     'load',
     'contenders',
     'compared strategies',

@@ -5,7 +5,6 @@ import { printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { experimentCommand, type Invocation } from './command.ts'
 import { commandLineOf } from './command-line.ts'
-import { doctorCommand } from './doctor/doctor.ts'
 import { experiments, renamed } from './experiments.ts'
 import { compareCommand } from './reporting/compare.ts'
 import { documentCommand } from './reporting/document.ts'
@@ -39,7 +38,6 @@ export function loadProgram(invocation: Invocation): Command {
     .addCommand(reportCommand())
     .addCommand(documentCommand())
     .commandsGroup('Tools:')
-    .addCommand(doctorCommand(invocation))
     .addCommand(relayCommand().action((flags) => runRelay(flags, invocation.interrupt)))
     .addHelpText(
       'after',
@@ -61,6 +59,11 @@ Examples:
 
 /** The arguments with the default command. @throws Problem for the former name of an experiment. */
 export function completed(args: readonly string[]): string[] {
+  if (args[0] === 'doctor') {
+    throw new Problem(
+      `The doctor is a program of its own: ${['npm run doctor --', ...args.slice(1)].join(' ')}`,
+    )
+  }
   const today = renamed(args)
   if (today) {
     const command = commandLineOf('npm run load --', today)

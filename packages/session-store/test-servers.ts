@@ -41,7 +41,7 @@ for (const [name, path] of servers) {
   const chosen = process.argv.slice(2)
   const usual = [
     'packages/session-store/test',
-    'load/test/doctor/doctor.redis',
+    'packages/doctor/test/doctor.redis',
     'load/test/redis-facts',
   ]
   const tests = chosen.length > 0 ? chosen : usual

@@ -14,9 +14,6 @@ export function figure(value: number): string {
 export const counted = (count: number, noun: string): string =>
   `${whole(count)} ${noun}${count === 1 ? '' : 's'}`
 
-/** The readable name of a command from INFO or an ACL rule: `CLIENT LIST` for `client|list`. */
-export const commandName = (name: string): string => name.replace('|', ' ').toUpperCase()
-
 /** Median with the range of the rounds: `3.50 (3.00-4.00)`; `-` for none. */
 export function withRange(summary: Summary | null, text = figure): string {
   if (!summary) return '-'

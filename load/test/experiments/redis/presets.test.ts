@@ -123,5 +123,6 @@ test('the former name of a preset is refused with its command of today', () => {
   expect(() => completed(['pipelining', '--clients=5', '--quick'])).toThrow(
     'redis pipelines --connections=5 --quick',
   )
+  expect(() => completed(['doctor', '--watch=5'])).toThrow('npm run doctor -- --watch=5')
   expect(completed(['redis', 'short'])).toEqual(['redis', 'short'])
 })

@@ -3,7 +3,6 @@ import { connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
-import { encode } from '../../src/drivers/redis/raw-connection.ts'
 
 // Inefficient clients, which run until the test ends. They pause between rounds, because tests share the cores.
 
@@ -56,7 +55,7 @@ export async function unread(
   onTestFinished(() => void client.destroy())
   client.pause()
   await once(client, 'connect')
-  const gets = Array.from({ length: times }, () => encode(['GET', key]))
-  const commands = Buffer.concat([encode(['CLIENT', 'SETNAME', name]), ...gets])
+  const gets = `GET ${key}\r\n`.repeat(times)
+  const commands = `CLIENT SETNAME ${name}\r\n${gets}`
   await new Promise((resolve) => client.write(commands, resolve))
 }

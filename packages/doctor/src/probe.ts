@@ -1,8 +1,7 @@
-import { parseInfo } from '@onetrip/session-store'
-import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
-import { messageOf, Problem } from '@onetrip/stack/problem.ts'
-import type { Redis } from 'ioredis'
-import { connectOnce } from '../drivers/redis/connect.ts'
+import { Redis, type RedisOptions } from 'ioredis'
+import { hideCredentials, redisAddress } from './address.ts'
+import { parseInfo } from './info.ts'
+import { messageOf, Problem } from './problem.ts'
 import { OWN_NAME } from './replies.ts'
 
 /** A command without a reply, whose data is missing in the report. */
@@ -29,7 +28,7 @@ export class Probe {
   static async connect(url: string): Promise<Probe> {
     const limits = { connectTimeout: 5_000, commandTimeout: 5_000, enableReadyCheck: false }
     const redis = await connectOnce({
-      ...redisAddress(url).options,
+      ...redisAddress(url),
       ...limits,
       connectionName: OWN_NAME,
       protocol: 2,
@@ -99,4 +98,18 @@ function unusable(url: string, error: unknown): Problem {
     ? ' If maxclients is reached, applications get the same error: close unused connections, or raise maxclients.'
     : ''
   return new Problem(`The Redis at ${hideCredentials(url)} cannot be used: ${why}.${full}`)
+}
+
+/** Connects without retries. @throws the socket's error: `connect()` rejects only with "Connection is closed". */
+async function connectOnce(options: Omit<RedisOptions, 'replyMapping'>): Promise<Redis> {
+  const never = { maxRetriesPerRequest: 0, retryStrategy: null, lazyConnect: true }
+  const redis = new Redis({ ...options, ...never })
+  let reason: unknown
+  redis.on('error', (error) => {
+    reason ??= error
+  })
+  await redis.connect().catch((error) => {
+    throw reason ?? error
+  })
+  return redis
 }

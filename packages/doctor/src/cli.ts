@@ -1,21 +1,13 @@
+#!/usr/bin/env node
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import {
-  hideCredentials,
-  isLocal,
-  redisAddress,
-  redisOfEnvironment,
-} from '@onetrip/stack/address.ts'
-import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
-import { print, step } from '@onetrip/stack/terminal.ts'
-import { Command, Option } from 'commander'
-import type { Invocation } from '../command.ts'
-import { outputFile } from '../reporting/outputs.ts'
-import { clientChecks } from './client-findings.ts'
-import { type Finding, type Observation, ranked, severities } from './finding.ts'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { addressOf, hideCredentials, isLocal } from './address.ts'
+import { findingsOf } from './checks.ts'
+import { type Finding, severities } from './finding.ts'
 import { Probe } from './probe.ts'
+import { messageOf, Problem } from './problem.ts'
 import { reportOf, terminalReport } from './report.ts'
-import { serverChecks } from './server-findings.ts'
 import { watch } from './watch.ts'
 
 /** Exit code when there is a finding of the severity `--fail-on` or above. */
@@ -31,9 +23,23 @@ interface Flags {
   json?: string
 }
 
-/** `npm run load -- doctor` */
-export function doctorCommand({ interrupt }: Invocation): Command {
-  const command = new Command('doctor')
+const INTERRUPTED = 130
+
+/** Without a terminal, the watch prints a line if it takes longer than this. */
+const SLOW_MS = 2_000
+
+/** Returns a parser of commander for numbers in a range. */
+const number = (pattern: RegExp, what: string, min: number, max: number) => (text: string) => {
+  const value = pattern.test(text.trim()) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  throw new InvalidArgumentError(`It must be ${what} from ${min} to ${max}.`)
+}
+const wholeNumber = (min: number, max: number) => number(/^\d{1,15}$/, 'a whole number', min, max)
+const seconds = (min: number, max: number) =>
+  number(/^\d{1,9}(\.\d{1,6})?$/, 'a number of seconds', min, max)
+
+function doctorCommand(interrupt: AbortSignal): Command {
+  const command = new Command('onetrip-doctor')
     .description('watch any Redis or Valkey and report inefficient clients')
     .option('--url <url>', 'the server (default: the environment variable REDIS_URL)')
     .option('--watch <seconds>', 'how long to watch', seconds(1, 3_600), 10)
@@ -75,9 +81,9 @@ Environment:
 Exit codes: 0 no finding of the severity --fail-on or above; ${FOUND} at least one; 1 the server cannot be watched.
 
 Examples:
-  npm run load -- doctor --url redis://127.0.0.1:6379
-  REDIS_URL=rediss://doctor:secret@cache.example:6380 npm run load -- doctor --watch 60 --json report.json
-  npm run load -- doctor --url redis://127.0.0.1 --fail-on medium`,
+  onetrip-doctor --url redis://127.0.0.1:6379
+  REDIS_URL=rediss://doctor:secret@cache.example:6380 onetrip-doctor --watch 60 --json report.json
+  onetrip-doctor --url redis://127.0.0.1 --fail-on medium`,
     )
     .action(async () => {
       const { failOn, ...flags } = command.opts<Flags>()
@@ -89,19 +95,19 @@ Examples:
 
 async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promise<Finding[]> {
   const url = await addressOf(flags.url)
-  const json = flags.json === undefined ? null : await outputFile('--json', flags.json)
+  const json = flags.json === undefined ? null : await outputFile(flags.json)
   const cores = flags.cores ?? (isLocal(url) ? availableParallelism() : null)
   const { stall: stallMs, maxClients: maxListed } = flags
   const server = hideCredentials(url)
   const probe = await Probe.connect(url)
   try {
     const options = { seconds: flags.watch, maxListed, cores, stallMs, signal }
-    const seen = await step(`Watching ${server} for ${flags.watch} s`, () => watch(probe, options))
+    const seen = await watching(`Watching ${server} for ${flags.watch} s`, watch(probe, options))
     const findings = findingsOf(seen)
     const { unseen } = probe
     const report = reportOf(seen, findings, { server, unseen })
-    print(`${report.version} at ${server}\n\n${terminalReport(seen, report)}`)
-    await json?.save(`${JSON.stringify(report, null, 2)}\n`)
+    console.log(`${report.version} at ${server}\n\n${terminalReport(seen, report)}`)
+    await json?.(`${JSON.stringify(report, null, 2)}\n`)
     return findings
   } catch (error) {
     signal.throwIfAborted() // prefer the reason of the abort to the error that it caused
@@ -111,18 +117,42 @@ async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promi
   }
 }
 
-/** The findings of all checks, ranked. */
-export const findingsOf = (seen: Observation): Finding[] =>
-  ranked([...clientChecks, ...serverChecks].flatMap((check) => check(seen) ?? []))
-
-/** @throws Problem when there is no address, or when `given` has a password, which other users could see. */
-async function addressOf(given: string | undefined): Promise<string> {
-  if (given !== undefined && redisAddress(given).options.password) {
-    throw new Problem(
-      'A password on the command line is visible to all users of this machine. Set REDIS_URL in the environment instead, or put the password into a file (REDIS_PASSWORD_FILE).',
-    )
+/** Says what takes so long, on standard error: at once in a terminal. */
+async function watching<T>(text: string, work: Promise<T>): Promise<T> {
+  const wait = process.stderr.isTTY ? 0 : SLOW_MS
+  const timer = setTimeout(() => console.error(`${text} …`), wait)
+  try {
+    return await work
+  } finally {
+    clearTimeout(timer)
   }
-  const url = await redisOfEnvironment({ ...process.env, ...(given && { REDIS_URL: given }) })
-  if (url !== undefined) return url
-  throw new Problem('Give the address of a server: --url redis://127.0.0.1:6379.')
+}
+
+/** Checks that the file can be written. Returns the function that writes it. @throws Problem */
+async function outputFile(path: string): Promise<(text: string) => Promise<void>> {
+  const draft = `${path}.${process.pid}.tmp`
+  const write = async (text: string, finish: () => Promise<void>) => {
+    try {
+      await writeFile(draft, text)
+      await finish()
+    } catch (error) {
+      await rm(draft, { force: true })
+      throw new Problem(`--json ${path} cannot be written: ${messageOf(error)}.`)
+    }
+  }
+  await write('', () => rm(draft))
+  return async (text) => await write(text, () => rename(draft, path))
+}
+
+const interrupt = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => interrupt.abort(new Error(`interrupted by ${signal}`)))
+}
+try {
+  await doctorCommand(interrupt.signal).parseAsync()
+} catch (error) {
+  const isKnown = error instanceof Problem || !(error instanceof Error)
+  if (interrupt.signal.aborted) console.error('Interrupted.')
+  else console.error(isKnown ? messageOf(error) : error.stack)
+  process.exitCode = interrupt.signal.aborted ? INTERRUPTED : 1
 }

@@ -1,10 +1,8 @@
 import { styleText } from 'node:util'
-import { commandName, counted, figure, percent } from '../experiment/figures.ts'
-import type { Table } from '../experiment/section.ts'
-import { tableText } from '../reporting/terminal.ts'
 import { type Figures, hasScripts } from './figures.ts'
 import type { Finding, Observation } from './finding.ts'
 import type { Unseen } from './probe.ts'
+import { commandName, counted, figure, percent, type TextTable, tableText } from './text.ts'
 
 /** The file that `--json` writes. */
 export interface DoctorReport {
@@ -60,7 +58,7 @@ function tripsText({ commandsPerTrip, commandStats }: Figures): string {
   return `${figure(commandsPerTrip)} per round trip${bound}`
 }
 
-function tablesOf({ figures, clients }: Observation): Table[] {
+function tablesOf({ figures, clients }: Observation): TextTable[] {
   const { mainThread, process, lifetimeSeconds } = figures
   const cpu = ({ user, kernel }: typeof process) =>
     `${percent(user)} user, ${percent(kernel)} kernel`

@@ -5,7 +5,7 @@ import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import type { DoctorReport } from '../../src/doctor/report.ts'
+import type { DoctorReport } from '../src/report.ts'
 import { reconnecting } from './clients.ts'
 import { type DoctorRun, runDoctor } from './run-doctor.ts'
 

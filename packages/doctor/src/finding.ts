@@ -1,7 +1,7 @@
-import { figure } from '../experiment/figures.ts'
 import type { ClientGroup } from './census.ts'
 import type { Costs, Figures } from './figures.ts'
 import type { SlowCommand, Stall } from './replies.ts'
+import { figure } from './text.ts'
 
 export const severities = ['high', 'medium', 'low'] as const
 export type Severity = (typeof severities)[number]

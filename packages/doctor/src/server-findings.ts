@@ -1,5 +1,5 @@
-import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import { type Check, megabytes, names, perSecond, severityOf, severityOfStall } from './finding.ts'
+import { commandName, counted, figure, percent } from './text.ts'
 
 // Checks of the server: stalls, refused connections, and settings of I/O threads.
 

@@ -1,6 +1,6 @@
-import { type CommandStats, commandStats } from '@onetrip/session-store'
-import { Problem } from '@onetrip/stack/problem.ts'
 import type { Census } from './census.ts'
+import { type CommandStats, commandStats } from './info.ts'
+import { Problem } from './problem.ts'
 
 type Info = ReadonlyMap<string, string>
 

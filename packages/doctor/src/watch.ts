@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { counted } from '../experiment/figures.ts'
 import { Census } from './census.ts'
 import { costsOf, figuresOf } from './figures.ts'
 import type { Observation } from './finding.ts'
@@ -11,6 +10,7 @@ import {
   parseSlowLog,
   type SlowCommand,
 } from './replies.ts'
+import { counted } from './text.ts'
 
 export interface WatchOptions {
   seconds: number

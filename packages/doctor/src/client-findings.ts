@@ -1,7 +1,7 @@
-import type { CommandStats } from '@onetrip/session-store'
-import { commandName, counted, figure, percent } from '../experiment/figures.ts'
 import { FEW_PER_TRIP, type Figures, NODE_RATES } from './figures.ts'
 import { type Check, megabytes, names, perSecond, severityOf } from './finding.ts'
+import type { CommandStats } from './info.ts'
+import { commandName, counted, figure, percent } from './text.ts'
 
 // Checks of clients. Fewer events than these limits have harmless causes: a deployment, a cron job, a health check.
 const MIN_CONNECTIONS = 10

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { DoctorReport } from '@onetrip/doctor'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import type { DoctorReport } from '../../src/doctor/report.ts'
-import { apisOfThisFile } from '../support/apis.ts'
-import { untilTestEnds } from './clients.ts'
-import { runDoctor } from './run-doctor.ts'
+import { untilTestEnds } from '../../packages/doctor/test/clients.ts'
+import { runDoctor } from '../../packages/doctor/test/run-doctor.ts'
+import { apisOfThisFile } from './support/apis.ts'
 
 const apis = apisOfThisFile()
 

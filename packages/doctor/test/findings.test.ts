@@ -1,16 +1,12 @@
-import { join } from 'node:path'
-import { parseInfo } from '@onetrip/session-store'
 import { describe, expect, test } from 'vitest'
-import { Census } from '../../src/doctor/census.ts'
-import { findingsOf } from '../../src/doctor/doctor.ts'
-import { costsOf, figuresOf, NODE_RATES } from '../../src/doctor/figures.ts'
-import type { Observation } from '../../src/doctor/finding.ts'
-import { type ClientRow, parseClientList } from '../../src/doctor/replies.ts'
-import { reportOf, terminalReport } from '../../src/doctor/report.ts'
-import { pauseAfter } from '../../src/doctor/watch.ts'
-import { Rows } from '../../src/experiment/rows.ts'
-import { published } from '../../src/reporting/document.ts'
-import { readResult } from '../../src/reporting/files.ts'
+import { Census } from '../src/census.ts'
+import { findingsOf } from '../src/checks.ts'
+import { costsOf, figuresOf } from '../src/figures.ts'
+import type { Observation } from '../src/finding.ts'
+import { parseInfo } from '../src/info.ts'
+import { type ClientRow, parseClientList } from '../src/replies.ts'
+import { reportOf, terminalReport } from '../src/report.ts'
+import { pauseAfter } from '../src/watch.ts'
 
 const infoOf = (fields: Record<string, number | string>) =>
   parseInfo(
@@ -155,23 +151,6 @@ test.each([
   ])
   const { costs } = seenWith({ ...pipelined, cmdstat_get: '', ...Object.fromEntries(stats) })
   expect(costs.ioShare).toBeCloseTo(ioShare)
-})
-
-test('the rates of clients of Node are those of the published result', async () => {
-  const { experiment, result } = await readResult(join(published, 'node-clients.json'))
-  const rows = Rows.of(experiment, result.samples)
-  const percentOf = (connection: string) =>
-    rows.where({ connection }).all.flatMap((row) => {
-      const share = row.ratio('perSecond', row.baseline(rows))?.mean
-      return share && row.case.client !== 'redis-benchmark' ? share * 100 : []
-    })
-  for (const [range, connection] of [
-    [NODE_RATES.kept, 'kept'],
-    [NODE_RATES.opened, 'new for each command'],
-  ] as const) {
-    const all = percentOf(connection)
-    expect([Math.floor(Math.min(...all)), Math.ceil(Math.max(...all))]).toEqual(range)
-  }
 })
 
 test('rejects counters that decreased', () => {

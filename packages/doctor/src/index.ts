@@ -1,0 +1,2 @@
+export { NODE_RATES } from './figures.ts'
+export type { DoctorReport } from './report.ts'
