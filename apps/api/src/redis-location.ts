@@ -1,19 +1,14 @@
 import type { ConnectionOptions } from 'node:tls'
-import { longLivedConnection, parseRedisUrl, type ServerLocation } from '@onetrip/session-store'
+import { longLivedConnection, parseRedisUrl } from '@onetrip/session-store'
 import {
-  type ClusterAddress,
-  checkAddress,
-  type SentinelAddress,
+  parseLocation,
+  type RedisLocation,
   sentinelConnection,
 } from '@onetrip/session-store/cluster'
 import type { Config } from './config-schema.ts'
 import { secretIn } from './secret-file.ts'
 
-/** Address of Redis: exactly one of `url`, `cluster` and `sentinel` is set. */
-export interface RedisLocation extends ServerLocation {
-  cluster?: ClusterAddress | undefined
-  sentinel?: SentinelAddress | undefined
-}
+export type { RedisLocation }
 
 /** A connection to the single server or to the current primary (`longLivedConnection`). */
 export const connectionTo = ({ url, tls, sentinel }: RedisLocation, timeoutMs: number) =>
@@ -57,45 +52,15 @@ export function urlWithPassword({ REDIS_URL, REDIS_PASSWORD_FILE }: Config): str
  */
 export function redisLocation(config: Config): RedisLocation {
   const tls = tlsOptions(config)
+  const { REDIS_SENTINEL_USERNAME, REDIS_SENTINEL_PASSWORD_FILE: file } = config
+  // Without sentinels, `loadConfig` says that the file has no effect.
+  const isRead = file !== '' && /^rediss?\+sentinel:/.test(config.REDIS_URL)
+  const sentinelPassword = isRead ? secretIn('REDIS_SENTINEL_PASSWORD_FILE', file) : undefined
+  const sentinelUsername = REDIS_SENTINEL_USERNAME || undefined
   try {
-    const location = parsed(config, tls)
-    checkAddress(location)
-    if (location.url !== undefined) parseRedisUrl(location.url, location.tls)
-    return location
+    return parseLocation(config.REDIS_URL, { tls, sentinelUsername, sentinelPassword })
   } catch (error) {
     throw new Error(`REDIS_URL${tls ? ' and REDIS_TLS_…' : ''}: ${(error as Error).message}`)
-  }
-}
-
-const SEVERAL_HOSTS =
-  /^(rediss?)\+(cluster|sentinel):\/\/(?:([^:@/]*)(?::([^:@/]*))?@)?([^@/]+)(?:\/([^/]*))?$/
-
-function parsed(config: Config, tls: ConnectionOptions | undefined): RedisLocation {
-  const { REDIS_URL: url } = config
-  if (!/^rediss?\+/.test(url)) return { url, tls }
-  const [match, scheme, kind, user, password, hosts = '', name = ''] = SEVERAL_HOSTS.exec(url) ?? []
-  if (!match || (kind === 'cluster' && name !== '')) {
-    throw new Error(
-      'it must look like redis+cluster://user@host:port,host:port or redis+sentinel://user@host:port,host:port/name, with special characters of user name and password percent-encoded',
-    )
-  }
-  if (tls && scheme === 'redis')
-    throw new Error(`tls needs a URL that begins with rediss+${kind}://`)
-  const server = {
-    nodes: hosts.split(','),
-    username: user && decodeURIComponent(user),
-    password: password && decodeURIComponent(password),
-    tls: scheme === 'rediss' && (tls ?? true),
-  }
-  if (kind === 'cluster') return { cluster: server }
-  const { REDIS_SENTINEL_USERNAME, REDIS_SENTINEL_PASSWORD_FILE: file } = config
-  return {
-    sentinel: {
-      ...server,
-      name: decodeURIComponent(name),
-      sentinelUsername: REDIS_SENTINEL_USERNAME || undefined,
-      sentinelPassword: file === '' ? undefined : secretIn('REDIS_SENTINEL_PASSWORD_FILE', file),
-    },
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseRedisUrl } from '@onetrip/session-store'
+import { parseLocation } from '@onetrip/session-store/cluster'
 import type { RedisOptions as IoredisOptions } from 'ioredis'
 import { messageOf, Problem } from './problem.ts'
 
@@ -88,14 +89,8 @@ export async function redisOfEnvironment(env = process.env): Promise<string | un
 }
 
 /** The nodes and credentials in a URL of `clusterUrl`; undefined for any other URL. */
-export function clusterOf(url: string) {
-  const [, username, password = '', nodes] = CLUSTER_URL.exec(url) ?? []
-  return nodes === undefined
-    ? undefined
-    : { nodes: nodes.split(','), username, password: decodeURIComponent(password) || undefined }
-}
-
-const CLUSTER_URL = /^redis\+cluster:\/\/(?:(.*):(.*)@)?(.*)$/
+export const clusterOf = (url: string) =>
+  url.startsWith('redis+cluster:') ? parseLocation(url).cluster : undefined
 
 /** The URL of a cluster with some of its nodes (`host:port`); with `secrets`, for the user `api`. */
 export async function clusterUrl(nodes: readonly string[], secrets?: string): Promise<string> {
