@@ -1,4 +1,4 @@
-import { createSessionStore, type SessionStoreOptions } from '@onetrip/session-store'
+import { SessionStore, type SessionStoreOptions } from '@onetrip/session-store'
 import { comparedStrategies } from '../src/compared-strategies.ts'
 import type { Plan } from '../src/experiments/clients/plan.ts'
 import { run } from './support/run.ts'
@@ -7,7 +7,7 @@ const DEADLINE_MS = 10_000
 
 /** Also verifies the signature of the token. */
 async function recordView({ secret, sessions }: Plan, sending: Partial<SessionStoreOptions>) {
-  const store = createSessionStore({
+  const store = new SessionStore({
     ...sending,
     tokens: { secrets: [secret] },
     deadlineMs: DEADLINE_MS,
@@ -20,9 +20,9 @@ async function recordView({ secret, sessions }: Plan, sending: Partial<SessionSt
 }
 
 await run({
-  batch: (plan) => recordView(plan, { url: plan.url }),
+  batch: (plan) => recordView(plan, { redis: plan.url }),
   'pipeline-framed': (plan) => {
-    const target = { url: plan.url, poolSize: 1, deadlineMs: DEADLINE_MS }
+    const target = { redis: plan.url, poolSize: 1, deadlineMs: DEADLINE_MS }
     const sender = comparedStrategies['pipeline-framed']?.(target)
     return recordView(plan, sender ? { sender } : {})
   },

@@ -19,8 +19,8 @@ import { pooled } from '../../packages/session-store/src/redis/pool.ts'
 /** Ways of sending that exist only for comparison, by name. */
 export const comparedStrategies: Readonly<Record<string, (target: Target) => Sender>> = {
   'naive-lean': (target) => ({ ...naive(target, leanConnection), name: 'naive-lean' }),
-  'pipeline-framed': ({ url, ...limits }) => ({
-    ...pooled({ server: serverAt({ url }), clients: [], ...limits }),
+  'pipeline-framed': ({ redis, ...limits }) => ({
+    ...pooled({ server: serverAt(redis), ...limits }),
     name: 'pipeline-framed',
   }),
   transaction: (target) => pooledBy('transaction', transaction, target),

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls'
-import { longLivedConnection, parseRedisUrl } from '@onetrip/session-store'
+import { longLivedConnection } from '@onetrip/session-store'
 import {
   parseLocation,
   type RedisLocation,
@@ -11,8 +11,8 @@ import { secretIn } from './secret-file.ts'
 export type { RedisLocation }
 
 /** A connection to the single server or to the current primary (`longLivedConnection`). */
-export const connectionTo = ({ url, tls, sentinel }: RedisLocation, timeoutMs: number) =>
-  sentinel ? sentinelConnection(sentinel, timeoutMs) : longLivedConnection({ url, tls }, timeoutMs)
+export const connectionTo = ({ redis = {}, sentinel }: RedisLocation, timeoutMs: number) =>
+  sentinel ? sentinelConnection(sentinel, timeoutMs) : longLivedConnection(redis, timeoutMs)
 
 export type Topology = 'single' | 'cluster' | 'sentinel'
 
@@ -20,9 +20,9 @@ export const topologyOf = ({ cluster, sentinel }: RedisLocation): Topology =>
   cluster ? 'cluster' : sentinel ? 'sentinel' : 'single'
 
 /** Transport of the connections: `tcp`, `tls` or `unix`. */
-export function transportOf({ url, cluster, sentinel }: RedisLocation): string {
-  if (url !== undefined) return parseRedisUrl(url).transport
-  return (cluster ?? sentinel)?.tls ? 'tls' : 'tcp'
+export function transportOf({ redis, cluster, sentinel }: RedisLocation): string {
+  if (redis?.path !== undefined) return 'unix'
+  return (redis ?? cluster ?? sentinel)?.tls ? 'tls' : 'tcp'
 }
 
 /** The beginning of a URL with a host and without a password: scheme and user. */

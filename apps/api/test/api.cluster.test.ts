@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
@@ -143,7 +143,7 @@ test('the user of users.acl has the permissions for a slot migration', async () 
   const ports = cluster.nodes.map(({ port }) => port).sort()
   await expect.poll(announcedPorts).toEqual([ports, ports, ports]) // after the previous test
   const keys = partitionedKeys()
-  const store = createSessionStore({
+  const store = new SessionStore({
     sender: clusterSender({ nodes: nodes(), username: 'api', password }),
     keys,
     tokens: { secrets: [secret] },

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import { createSessionStore, type Sender } from '@onetrip/session-store'
+import { type Sender, SessionStore } from '@onetrip/session-store'
 import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { type AppOptions, buildApp } from '../src/app.ts'
@@ -31,10 +31,10 @@ export async function appOn(socket: string, options: TestOptions = {}): Promise<
     maxSessionsPerUser,
     ...appOptions
   } = options
-  const store = createSessionStore({
+  const store = new SessionStore({
     ...(sender
       ? { sender }
-      : sendingBy(strategy, { url: `unix://${socket}`, poolSize: 1, deadlineMs })),
+      : sendingBy(strategy, { redis: `unix://${socket}`, poolSize: 1, deadlineMs })),
     ...(maxSessionsPerUser && { maxSessionsPerUser }),
     tokens: {
       secrets: [secret],

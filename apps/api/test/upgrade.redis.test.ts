@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from './api-process.ts'
@@ -95,8 +95,8 @@ test.runIf(hasHistory)('sessions, counts and logouts are valid in both versions'
   expect(await ask(`${fresh}/me/data`, patch)).toMatchObject({ status: 200 })
   await logOut(old, token)
   expect(await server.redis.keys('data:*')).toHaveLength(1)
-  const store = createSessionStore({
-    url: `unix://${server.socket}`,
+  const store = new SessionStore({
+    redis: `unix://${server.socket}`,
     tokens: { secrets: [secret], clock: () => Date.now() + 3_600_000 },
     janitor: 'elsewhere',
   })

@@ -1,7 +1,7 @@
 import {
   commandStats,
-  createSessionStore,
   parseInfo,
+  SessionStore,
   type SessionStoreOptions,
 } from '@onetrip/session-store'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
@@ -17,12 +17,12 @@ describe.each(compared)('%s', (strategy) => {
   /** A store without a janitor, closed when the current test ends. */
   function newStore(url: string, options: Partial<SessionStoreOptions> = {}) {
     const deadlineMs = 20_000
-    const store = createSessionStore({
+    const store = new SessionStore({
       tokens: { secrets: [secret] },
       janitor: 'elsewhere',
       deadlineMs,
       ...options,
-      ...sendingBy(strategy, { url, poolSize: 2, deadlineMs }),
+      ...sendingBy(strategy, { redis: url, poolSize: 2, deadlineMs }),
     })
     onTestFinished(() => store.close())
     return store

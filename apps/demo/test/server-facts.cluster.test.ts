@@ -1,4 +1,4 @@
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { clusterSender, createCluster, partitionedKeys } from '@onetrip/session-store/cluster'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { expect, onTestFinished, test } from 'vitest'
@@ -10,7 +10,7 @@ const cluster = clusterOfThisFile()
 test('facts about the nodes of a Redis Cluster', async () => {
   const client = createCluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
   onTestFinished(() => client.disconnect())
-  const store = createSessionStore({
+  const store = new SessionStore({
     sender: clusterSender({ client }),
     keys: partitionedKeys(),
     tokens: { secrets: [secret] },

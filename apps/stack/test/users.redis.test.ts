@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
@@ -28,8 +28,8 @@ beforeAll(async () => {
 })
 
 async function storeForThisTest(): Promise<SessionStore> {
-  const store = createSessionStore({
-    url: await withPasswordOf('api', url, secrets),
+  const store = new SessionStore({
+    redis: await withPasswordOf('api', url, secrets),
     tokens: { secrets: ['x'.repeat(32)] },
     janitor: 'elsewhere',
   })

@@ -1,4 +1,4 @@
-import { createSessionStore, type Sender } from '@onetrip/session-store'
+import { type Sender, SessionStore } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
 // Imports apps/api, because a fair comparison of clients needs the same routes (schemas, token check, answers) for all
 // of them.
@@ -21,7 +21,7 @@ export async function serve(
   const contenders = await Promise.all(
     Array.from({ length: config.REDIS_POOL_SIZE }, () => connect({ redisUrl, deadlineMs })),
   )
-  const store = createSessionStore({
+  const store = new SessionStore({
     sender: inTurn(name, contenders),
     deadlineMs,
     idleSeconds: config.SESSION_IDLE_SECONDS,
@@ -45,8 +45,8 @@ export async function serve(
 
 /** Runs the API with a way of sending that exists only for comparison. */
 export const serveStrategy = (name: string): Promise<void> =>
-  serve(name, async ({ redisUrl: url, deadlineMs }) => {
-    const sender = comparedStrategies[name]?.({ url, deadlineMs, poolSize: 1 })
+  serve(name, async ({ redisUrl: redis, deadlineMs }) => {
+    const sender = comparedStrategies[name]?.({ redis, deadlineMs, poolSize: 1 })
     if (!sender) throw new Error(`there is no strategy ${name}`)
     return sender
   })

@@ -1,5 +1,5 @@
 import { ExpressSessionStore } from '@onetrip/express-session'
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import express from 'express'
 import session from 'express-session'
 
@@ -11,8 +11,8 @@ declare module 'express-session' {
 }
 
 const secret = process.env.SESSION_SECRET ?? '' // 32 characters or more
-const store = createSessionStore({
-  url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
+const store = new SessionStore({
+  redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [secret] },
 })
 await store.ready()

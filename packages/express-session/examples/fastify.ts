@@ -1,12 +1,12 @@
 import cookie from '@fastify/cookie'
 import session from '@fastify/session'
 import { FastifySessionStore } from '@onetrip/express-session/fastify'
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import Fastify from 'fastify'
 
 const secret = process.env.SESSION_SECRET ?? '' // 32 characters or more
-const store = createSessionStore({
-  url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
+const store = new SessionStore({
+  redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [secret] },
 })
 await store.ready()

@@ -1,4 +1,4 @@
-import { createSessionStore, roundTripChannel, type SessionStore } from '@onetrip/session-store'
+import { roundTripChannel, SessionStore, type SessionStoreOptions } from '@onetrip/session-store'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
@@ -6,7 +6,7 @@ import type { CommandRunner } from '../src/express.ts'
 
 export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
 
-type Options = Partial<Parameters<typeof createSessionStore>[0]>
+type Options = Partial<SessionStoreOptions>
 
 /** A store that is ready, closed when the current test ends. */
 export async function storeForThisTest(
@@ -16,7 +16,7 @@ export async function storeForThisTest(
   const url = `unix://${socket}`
   const tokens = { secrets: [SECRET] }
   const janitor = 'elsewhere'
-  const store = createSessionStore({ url, tokens, janitor, deadlineMs: 20_000, ...options })
+  const store = new SessionStore({ redis: url, tokens, janitor, deadlineMs: 20_000, ...options })
   onTestFinished(() => store.close())
   await store.ready()
   return store

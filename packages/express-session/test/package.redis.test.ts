@@ -14,9 +14,9 @@ const source = join(root, 'packages/express-session')
 const PROGRAM = `
 import { ExpressSessionStore } from '@onetrip/express-session'
 import { FastifySessionStore } from '@onetrip/express-session/fastify'
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 const url = process.env.REDIS_URL
-const store = createSessionStore({ url, tokens: { secrets: ['x'.repeat(32)] } })
+const store = new SessionStore({ redis: url, tokens: { secrets: ['x'.repeat(32)] } })
 await store.ready()
 for (const Store of [ExpressSessionStore, FastifySessionStore]) {
   const sessions = new Store(store)

@@ -1,4 +1,4 @@
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { Cluster } from 'ioredis'
@@ -14,7 +14,7 @@ async function storeForThisTest() {
   const sender = clusterSender({ nodes: servers.nodes.map(({ address }) => address) })
   const tokens = { secrets: [SECRET] }
   const options = { tokens, janitor: 'elsewhere', deadlineMs: 20_000 } as const
-  const store = createSessionStore({ sender, keys: partitionedKeys(), ...options })
+  const store = new SessionStore({ sender, keys: partitionedKeys(), ...options })
   onTestFinished(() => store.close())
   await store.ready()
   return store

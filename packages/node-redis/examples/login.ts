@@ -1,5 +1,5 @@
 import { nodeRedisSender } from '@onetrip/node-redis'
-import { batching, createSessionStore } from '@onetrip/session-store'
+import { batching, SessionStore } from '@onetrip/session-store'
 import { createClient } from 'redis'
 
 const url = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379'
@@ -7,7 +7,7 @@ const client = createClient({ url, disableOfflineQueue: true })
 client.on('error', (error) => console.error(error.message))
 await client.connect()
 
-const store = createSessionStore({
+const store = new SessionStore({
   sender: batching(nodeRedisSender(client)),
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
 })

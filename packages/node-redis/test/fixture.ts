@@ -1,14 +1,14 @@
-import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { SessionStore, type SessionStoreOptions } from '@onetrip/session-store'
 import { onTestFinished } from 'vitest'
 
 export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
 
-type Options = Partial<Parameters<typeof createSessionStore>[0]>
+type Options = Partial<SessionStoreOptions>
 
 /** A store without a janitor, closed when the current test ends. */
 export function newStore(options: Options): SessionStore {
   const tokens = { secrets: [SECRET] }
-  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...options })
+  const store = new SessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...options })
   onTestFinished(() => store.close())
   return store
 }

@@ -1,4 +1,4 @@
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { context, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
@@ -32,8 +32,8 @@ function tracedForThisTest() {
 }
 
 async function storeForThisTest() {
-  const store = createSessionStore({
-    url: `unix://${server.socket}`,
+  const store = new SessionStore({
+    redis: `unix://${server.socket}`,
     tokens: { secrets: ['a-secret-for-tests-a-secret-for-tests'] },
     janitor: 'elsewhere',
   })

@@ -1,8 +1,8 @@
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 
 const port = Number(process.env.REDIS_PORT ?? 7000)
-const store = createSessionStore({
+const store = new SessionStore({
   sender: clusterSender({ nodes: [`127.0.0.1:${port}`] }), // name several; it discovers the others
   keys: partitionedKeys(64), // the same number in every process; it cannot change later
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },

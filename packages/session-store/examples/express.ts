@@ -9,7 +9,7 @@ const users = new Map([['ada', await hash('lovelace')]]) // yours are in a datab
 const nobody = randomBytes(32) // makes an unknown user take as long as a wrong password
 
 const sessions = await expressSessions({
-  url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
+  redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] }, // 32 characters or more
   cookie: { secure: process.env.NODE_ENV !== 'development' },
 })

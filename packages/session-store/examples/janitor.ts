@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 
-const store = createSessionStore({
-  url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
+const store = new SessionStore({
+  redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
   janitor: 'elsewhere',
 })

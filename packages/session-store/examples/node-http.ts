@@ -4,7 +4,7 @@ import { type ExpressSession, expressSessions } from '@onetrip/session-store/exp
 type Request = IncomingMessage & { onetrip: ExpressSession }
 
 const sessions = await expressSessions({
-  url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
+  redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] }, // 32 characters or more
   cookie: { secure: process.env.NODE_ENV !== 'development' },
 })

@@ -39,35 +39,6 @@ export interface Operation<Result> extends CommandList {
   read(replies: readonly Reply[]): Result
 }
 
-/** An operation whose commands have names, so that others can add commands to it or replace some. */
-export interface NamedOperation<Result, Name extends string> extends Operation<Result> {
-  /** In the order in which they are sent. */
-  readonly named: Readonly<Record<Name, Command>>
-  readNamed(replies: Readonly<Record<Name, Reply>>): Result
-}
-
-/** @param read Called with one reply for each name. */
-export function namedOperation<Result, Name extends string>(
-  named: Readonly<Record<Name, Command>>,
-  read: (replies: Readonly<Record<Name, Reply>>) => Result,
-  { readOnly }: Pick<Operation<Result>, 'readOnly'>,
-): NamedOperation<Result, Name> {
-  const names = Object.keys(named) as Name[]
-  return {
-    readOnly,
-    named,
-    readNamed: read,
-    commands: Object.values(named),
-    read(replies) {
-      const byName = {} as Record<Name, Reply>
-      names.forEach((name, place) => {
-        byName[name] = replies[place] ?? null
-      })
-      return read(byName)
-    },
-  }
-}
-
 /** Parses a reply WITHSCORES: a flat list (member, score, member …) in RESP2, pairs in RESP3. */
 export const memberScores = (reply: Reply | undefined): [member: string, score: number][] => {
   const flat = Array.isArray(reply) ? (reply as readonly Reply[]).flat() : []

@@ -144,14 +144,3 @@ export function repeatable(error: unknown): unknown {
 }
 
 const SENT: readonly StoreErrorCode[] = ['ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_REFUSED']
-
-/** Wraps an idempotent function, so that its errors are `repeatable`. */
-export const idempotent =
-  <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
-  async (...args: Args): Promise<Result> => {
-    try {
-      return await call(...args)
-    } catch (error) {
-      throw repeatable(error)
-    }
-  }

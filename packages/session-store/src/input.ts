@@ -1,6 +1,6 @@
 import type { Command, Operation } from './command.ts'
 import { StoreError } from './errors.ts'
-import { outOfRange, type Range } from './range.ts'
+import { removedOptions } from './removed-options.ts'
 
 /** The longest user or item, in characters (Unicode code points). */
 export const MAX_NAME_LENGTH = 128
@@ -134,4 +134,81 @@ export function checkFunctions(what: string, object: unknown, names: readonly st
   const functions = (object ?? {}) as Record<string, unknown>
   const missing = names.filter((name) => typeof functions[name] !== 'function')
   if (missing.length > 0) throw new TypeError(`${what} needs the functions ${missing.join(', ')}`)
+}
+
+export interface Range {
+  min: number
+  /** Default `Infinity`. */
+  max?: number
+  /** Only integers, and `Infinity` if it is in the range. */
+  integer?: boolean
+}
+
+/** Returns an error message unless the value is a number in the range. */
+function outOfRange(name: string, value: unknown, range: Range): string | undefined {
+  const { min, max = Number.POSITIVE_INFINITY, integer = false } = range
+  const fits = typeof value === 'number' && value >= min && value <= max
+  if (fits && !(integer && Number.isFinite(value) && !Number.isInteger(value))) return undefined
+  const kind = integer ? 'a whole number' : 'a number'
+  const given = typeof value === 'number' ? value : `of type ${typeof value}`
+  return `${name} must be ${kind} from ${min} to ${max}, not ${given}`
+}
+
+/** @throws TypeError naming the option, unless the value is a number in the range. */
+export function checkRange(name: string, value: unknown, range: Range): asserts value is number {
+  const wrong = outOfRange(name, value, range)
+  if (wrong) throw new TypeError(wrong)
+}
+
+/** The names of all options. TypeScript checks that none is missing. */
+export type NamesOf<Options> = Readonly<Record<keyof Options, unknown>>
+
+/**
+ * Rejects options that do not exist. Ignores options that are undefined.
+ *
+ * @param instead What to use instead, for names that users may expect.
+ * @throws TypeError naming the option and those that exist.
+ */
+export function checkOptionNames(
+  of: string,
+  options: object | undefined,
+  names: Readonly<Record<string, unknown>>,
+  instead: Readonly<Record<string, string>> = {},
+): void {
+  for (const [name, value] of Object.entries(options ?? {})) {
+    if (value === undefined || Object.hasOwn(names, name)) continue
+    const hint =
+      instead[name] ?? removedOptions[name] ?? `its options are ${Object.keys(names).join(', ')}`
+    throw new TypeError(`${of} has no option ${name}: ${hint}`)
+  }
+}
+
+/**
+ * Returns the options with their defaults; one that is undefined gets its default.
+ *
+ * @param defaults All options that exist.
+ * @param ranges The options that are numbers.
+ * @throws TypeError if an option does not exist or is out of range.
+ */
+export function checkedOptions<Options extends object, Defaults extends object>(
+  of: string,
+  options: Options,
+  defaults: Defaults,
+  ranges: Readonly<Record<string, Range>>,
+): Merged<Options, Defaults> {
+  checkOptions(of, options)
+  checkOptionNames(of, options, defaults as Readonly<Record<string, unknown>>)
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  const checked = { ...defaults, ...Object.fromEntries(given) }
+  for (const [name, range] of Object.entries(ranges)) {
+    checkRange(name, Reflect.get(checked, name), range)
+  }
+  return checked as Merged<Options, Defaults>
+}
+
+/** Options that have a default are never undefined. */
+type Merged<Options, Defaults> = Omit<Options, keyof Defaults> & {
+  [Name in keyof Defaults & keyof Options]-?: Defaults[Name] extends undefined
+    ? Options[Name]
+    : Exclude<Options[Name], undefined>
 }

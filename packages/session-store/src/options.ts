@@ -1,45 +1,58 @@
-import type { Keys } from './keys.ts'
+import { checkedOptions, checkFunctions, MAX_TIMEOUT_MS, type Range } from './input.ts'
+import { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 import type { DataOption } from './operations/data.ts'
-import type { NamesOf } from './option-names.ts'
-import type { PoolLocation } from './redis/choose.ts'
+import { batching } from './redis/batching.ts'
+import { type RedisOptions, serverAt } from './redis/client.ts'
+import { pooled } from './redis/pool.ts'
 import type { Sender } from './redis/sender.ts'
 import type { JanitorOptions } from './retention/janitor-options.ts'
 import type { TokensOptions } from './tokens/tokens.ts'
 
-/** Set exactly one of `url`, `client` and `sender`. */
-export interface SessionStoreOptions extends PoolLocation {
-  /** A sender, such as `clusterSender`, `sentinelSender` or `nodeRedisSender(client)`. The store closes it. */
-  sender?: Sender
+/** Set exactly one of `redis` and `sender`. */
+export interface SessionStoreOptions {
   /**
-   * Maximum number of operations in flight; more are rejected. On a cluster, the limit applies to each node, so that
-   * a node that does not reply does not block operations of the others. Default 1,000.
+   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with optional user name and
+   * password; or options of ioredis, such as `{ host, port, password, tls }`. The store opens its own connections, and
+   * sets itself what makes ioredis never send a command twice. If Redis refuses the database, `ready` rejects; the store
+   * never falls back to another database.
    */
-  maxInFlight?: number
+  redis?: string | RedisOptions | undefined
+  /** Instead of `redis`: for other clients, several servers, or tests. The store closes it. */
+  sender?: Sender | undefined
+  /** Key names. Default `articleKeys`. */
+  keys?: Keys | undefined
+  /**
+   * Prefix of all keys, including the janitor's, so that several applications or tenants can share a Redis. At most 128
+   * characters, no `{` and `}`. Default: no prefix.
+   */
+  prefix?: string // no undefined: Fastify's register has an option prefix, too
   tokens: TokensOptions
-  /** Key names. Default `articleKeys`. A cluster needs `partitionedKeys()`. */
-  keys?: Keys
+  /** Size of the connection pool, 1 to 1,000. Not with `sender`. Default 1. */
+  poolSize?: number | undefined
+  /** Timeout of an operation in milliseconds, at most a day. Default 2,000. */
+  deadlineMs?: number | undefined
   /**
-   * Prefix of all keys, including the janitor's, so that several applications or tenants can share a Redis
-   * and a client. At most 128 characters, no `{` and `}`. Default: no prefix.
+   * Maximum number of operations in flight; more are rejected. A sender with several servers may apply it to each of
+   * them, so that one that does not reply does not block operations of the others. Default 1,000.
    */
-  prefix?: string
+  maxInFlight?: number | undefined
   /**
    * Idle timeout of a session. `checkToken`, `touch`, `data`, `patch` and the functions that list or end a
    * user's sessions reject an idle session at once. `recordView` and `viewedItems` accept it until the
    * janitor's next run, and a view refreshes it. At least 0.001. `Infinity`: no idle timeout. Default 14 days.
    */
-  idleSeconds?: number
+  idleSeconds?: number | undefined
   /**
    * Maximum number of sessions of a user. A login beyond it ends all but the latest, at most 100 at a time. Concurrent
    * logins may exceed it until the next login. `Infinity`: no maximum. Default 100.
    */
-  maxSessionsPerUser?: number
+  maxSessionsPerUser?: number | undefined
   /**
    * Options of the janitor, which ends idle sessions and those beyond the maximum. The janitor runs from the
    * creation of the store until `close()`. `'elsewhere'`: no janitor in this store, because another process runs
    * the janitor of this data. `false`: no janitor at all, which needs `idleSeconds: Infinity`. Default `{}`.
    */
-  janitor?: JanitorOptions | 'elsewhere' | false
+  janitor?: JanitorOptions | 'elsewhere' | false | undefined
 }
 
 export interface LoginOptions {
@@ -73,27 +86,62 @@ export interface ViewOptions extends DataOption {
   idempotencyKey?: string | undefined
 }
 
-export const storeOptionNames: NamesOf<SessionStoreOptions> = {
-  url: true,
-  tls: true,
-  client: true,
-  poolSize: true,
-  deadlineMs: true,
-  sender: true,
-  maxInFlight: true,
-  tokens: true,
-  keys: true,
-  prefix: true,
-  idleSeconds: true,
-  maxSessionsPerUser: true,
-  janitor: true,
+/** The defaults of all options of a store. */
+export const storeDefaults = {
+  redis: undefined,
+  sender: undefined,
+  keys: articleKeys,
+  prefix: '',
+  tokens: undefined,
+  poolSize: 1,
+  deadlineMs: 2_000,
+  maxInFlight: 1_000,
+  idleSeconds: 14 * 24 * 3600,
+  maxSessionsPerUser: 100,
+  janitor: {},
+} satisfies { [Name in keyof Required<SessionStoreOptions>]: unknown }
+
+const ranges = {
+  poolSize: { min: 1, max: 1_000, integer: true },
+  deadlineMs: { min: 1, max: MAX_TIMEOUT_MS },
+  maxInFlight: { min: 1, integer: true },
+  idleSeconds: { min: 0.001 },
+  maxSessionsPerUser: { min: 1, integer: true },
+} satisfies Record<string, Range>
+
+/** What the functions of a store share. */
+export interface Settings {
+  readonly keys: Keys
+  /** Milliseconds since 1970. */
+  now(): number
+  readonly idleSeconds: number
+  readonly maxSessionsPerUser: number
+  readonly deadlineMs: number
 }
 
-export const tokensOptionNames: NamesOf<TokensOptions> = {
-  secrets: true,
-  lifetimeSeconds: true,
-  rememberedLifetimeSeconds: true,
-  renewAfterSeconds: true,
-  maxLifetimeSeconds: true,
-  clock: true,
+/** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
+export function checkedStoreOptions(options: SessionStoreOptions) {
+  const checked = checkedOptions('a session store', options, storeDefaults, ranges)
+  const { redis, sender, poolSize } = options
+  if ((redis === undefined) === (sender === undefined)) {
+    throw new TypeError('set exactly one of redis and sender')
+  }
+  if (sender !== undefined && poolSize !== undefined) {
+    throw new TypeError('poolSize needs redis: a sender has its own connections')
+  }
+  checkFunctions('keys', checked.keys, Object.keys(articleKeys))
+  const keys = prefixedKeys(checked.prefix, checked.keys)
+  return { ...checked, keys, now: options.tokens?.clock ?? Date.now }
+}
+
+/** The sender for these options. Does not connect yet. @throws TypeError if `redis` or `sender` is invalid. */
+export function senderOf(options: ReturnType<typeof checkedStoreOptions>): Sender {
+  const { redis, sender, keys, poolSize, deadlineMs } = options
+  if (sender === undefined) {
+    return batching(pooled({ server: serverAt(redis ?? ''), poolSize, deadlineMs }))
+  }
+  checkFunctions('a sender', sender, ['send', 'close'])
+  if (typeof sender.name !== 'string') throw new TypeError('a sender needs a name')
+  sender.topology?.checkKeys(keys)
+  return sender
 }

@@ -4,8 +4,19 @@
  */
 export const removedOptions: Readonly<Record<string, string>> = {
   cachedChecks: 'each check asks Redis, in a round trip that it shares with concurrent calls',
-  strategy:
-    'use sender; apps/api/src/variants has naive, sequential and pipeline, and batch is what the store does by itself',
+  client:
+    'the store opens its own connections: set redis to the options of the client; a client of node-redis is a sender (nodeRedisSender)',
   dataLimits:
     'its limits are constants: 64 fields of a session, 16,384 bytes of a field; keep larger data in keys of your own (run)',
+  strategy:
+    'use sender; apps/api/src/variants has naive, sequential and pipeline, and batch is what the store does by itself',
+  tls: 'set redis to options of ioredis, which have tls: { ...parseRedisUrl(url, tls).options }',
+  url: 'it is now redis, with the same URL',
+}
+
+/** @deprecated It is a class now. To be removed with version 0.3. */
+export function createSessionStore(): never {
+  throw new TypeError(
+    'createSessionStore(options) is now new SessionStore(options), and its option url is redis',
+  )
 }

@@ -1,59 +1,607 @@
-import { callsOf, createContext, setContext } from './context.ts'
-import { lifecycleFunctions, serverFunctions } from './lifecycle.ts'
-import type { DeclaredFields } from './operations/data.ts'
-import type { SessionStoreOptions } from './options.ts'
-import { loginFunctions } from './sessions/logins.ts'
-import { ownSessionFunctions } from './sessions/own-sessions.ts'
-import { dataFunctions } from './sessions/session-data.ts'
-import { viewFunctions } from './sessions/views.ts'
-import { sessionEndFunctions } from './sessions/watch.ts'
-import { tokenFunctions } from './tokens/token-functions.ts'
+import type { Operation } from './command.ts'
+import { repeatable, requireSession, StoreError } from './errors.ts'
+import {
+  checkBoolean,
+  checkKey,
+  checkLabel,
+  checkLimit,
+  checkName,
+  checkNumber,
+  checkObject,
+  checkOperation,
+  checkString,
+  checkStrings,
+  MAX_TIMEOUT_MS,
+} from './input.ts'
+import type { Keys } from './keys.ts'
+import { type Attempts, countAttempts } from './operations/attempts.ts'
+import {
+  type DataOption,
+  type DataPatch,
+  type DeclaredFields,
+  type MaybeData,
+  type PatchOptions,
+  type SessionData,
+  withDataIf,
+  writeData,
+} from './operations/data.ts'
+import { encodeFields, MAX_FIELDS } from './operations/encode-fields.ts'
+import {
+  checkToken,
+  GUEST,
+  isIdle,
+  login,
+  type NewLogin,
+  recentIds,
+  requireActive,
+  type Session,
+  statesOf,
+  touchSession,
+} from './operations/sessions.ts'
+import { type RepeatableView, recordViewOnce, undoViewOnce } from './operations/view-once.ts'
+import {
+  type PopularItem,
+  popularItems,
+  type RecordedView,
+  recordView,
+  undoView,
+  updateToken,
+  type ViewedItem,
+  viewedItems,
+} from './operations/views.ts'
+import {
+  checkedStoreOptions,
+  type LoginOptions,
+  type SessionStoreOptions,
+  type Settings,
+  senderOf,
+  type ViewOptions,
+} from './options.ts'
+import { becomeReady, pingNodes } from './readiness.ts'
+import { type NodeState, runOnEach } from './redis/nodes.ts'
+import { createRunner, type NodeResult, type Runner } from './redis/runner.ts'
+import { createJanitor, type Janitor } from './retention/janitor.ts'
+import { type JanitorOptions, ownJanitor } from './retention/janitor-options.ts'
+import { type SessionEndListener, SessionEnds } from './sessions/session-ends.ts'
+import { loginFrom, oldIdOf } from './sessions/take-over.ts'
+import { totalEnded, type UserSession, UserSessions } from './sessions/user-sessions.ts'
+import { SessionWatches } from './sessions/watch.ts'
+import { createTokens, type Tokens } from './tokens/tokens.ts'
+
+export interface NewSession {
+  /** The credential of the session: keep it secret. */
+  token: string
+  /** When the token expires, in milliseconds since 1970. The session may end earlier. */
+  expiresAt: number
+}
+
+export interface RecentSession {
+  /** Null for a guest session. */
+  user: string | null
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
+}
+
+export interface StoreInfo {
+  /** How commands are sent: `batch`, or the name of the sender passed as `sender`. */
+  sender: string
+  /** Connections, up or not. */
+  connections: number
+  /** Connections that are up. */
+  ready: number
+  /** Operations that are waiting for replies. */
+  inFlight: number
+}
 
 /**
  * A store of logins, recent sessions and viewed items in Redis.
  *
- * The store checks the type and range of every argument, and the signature and expiry of every token, before
- * it sends anything. Every function may throw a `StoreError` with `ONETRIP_INVALID_INPUT` (a wrong value),
- * `ONETRIP_WRONG_TYPE` or a code of `run`; with a token also `ONETRIP_INVALID_TOKEN` or `ONETRIP_EXPIRED_TOKEN`.
- * The functions below document only further errors.
+ * It checks the type and range of every argument, and the signature and expiry of every token, before it sends
+ * anything. Every function may throw a `StoreError` with `ONETRIP_INVALID_INPUT` (a wrong value), `ONETRIP_WRONG_TYPE`
+ * or a code of `run`; with a token also `ONETRIP_INVALID_TOKEN`, `ONETRIP_EXPIRED_TOKEN` or
+ * `ONETRIP_UNKNOWN_SESSION` (it has ended). The functions below document only further errors. Unless stated, each takes
+ * one round trip, which it shares with concurrent calls.
  *
  * `Fields`: the types of the data fields, which nothing checks at run time (`SessionData`). Default:
  * `SessionDataFields`.
  */
-export interface SessionStore<Fields extends object = DeclaredFields>
-  extends ReturnType<typeof viewFunctions<Fields>>,
-    ReturnType<typeof loginFunctions<Fields>>,
-    ReturnType<typeof ownSessionFunctions>,
-    ReturnType<typeof dataFunctions<Fields>>,
-    ReturnType<typeof sessionEndFunctions>,
-    ReturnType<typeof tokenFunctions>,
-    ReturnType<typeof serverFunctions>,
-    ReturnType<typeof lifecycleFunctions> {}
+export class SessionStore<Fields extends object = DeclaredFields> {
+  /** Signs and verifies the tokens of this store. */
+  readonly tokens: Tokens
+  /** The names of this store's keys, for commands of your own (`run`). */
+  readonly keys: Keys
+  readonly #settings: Settings
+  readonly #runner: Runner
+  readonly #users: UserSessions
+  readonly #ends: SessionEnds
+  readonly #watches: SessionWatches
+  readonly #janitors = new Set<Janitor>()
+  readonly #sweepKeys: boolean
 
-/**
- * Creates a store of logins, recent sessions and viewed items in Redis. Runs a janitor until `close()`, unless
- * `janitor` is `'elsewhere'` or `false`. Warns (`onetrip:warning`) if the installed ioredis makes it take more CPU.
- *
- * @throws TypeError if an option does not exist, has a wrong type or is out of range, if the URL of Redis or
- *   a secret is invalid, or if the sender or the keys do not work with the other options.
- */
-export function createSessionStore<Fields extends object = DeclaredFields>(
-  options: SessionStoreOptions,
-): SessionStore<Fields> {
-  const context = createContext(options)
-  // Not spread, because it has a getter.
-  const store: SessionStore<Fields> = Object.assign(
-    lifecycleFunctions(context, options),
-    tokenFunctions(context),
-    callsOf(context, {
-      ...viewFunctions<Fields>(context),
-      ...loginFunctions<Fields>(context),
-      ...ownSessionFunctions(context),
-      ...dataFunctions<Fields>(context),
-      ...sessionEndFunctions(context),
-      ...serverFunctions(context),
-    }),
-  )
-  setContext(store, context)
-  return store
+  /**
+   * Runs a janitor until `close()`, unless `janitor` is `'elsewhere'` or `false`.
+   *
+   * @throws TypeError if an option does not exist, has a wrong type or is out of range, if the URL of Redis or a secret is
+   *   invalid, or if the keys do not work with the sender.
+   */
+  constructor(options: SessionStoreOptions) {
+    const checked = checkedStoreOptions(options)
+    const own = ownJanitor(checked.janitor, checked)
+    this.tokens = createTokens(options.tokens)
+    this.keys = checked.keys
+    this.#settings = checked
+    this.#sweepKeys = checked.prefix !== ''
+    this.#runner = createRunner(senderOf(checked), checked)
+    this.#users = new UserSessions(this.#runner, checked)
+    this.#ends = new SessionEnds(this.#runner, checked)
+    this.#watches = new SessionWatches(this.#ends, this.tokens, checked)
+    if (own !== undefined) this.janitor(own).start()
+  }
+
+  /** How commands are sent, and the state of the connections. */
+  get info(): StoreInfo {
+    const { sender, inFlight } = this.#runner
+    const { connections = 0, ready = 0 } = sender.connections?.() ?? {}
+    return { sender: sender.name, connections, ready, inFlight }
+  }
+
+  /**
+   * Resolves once Redis is ready. Checks the types of the keys that all sessions share, if the user of Redis may read
+   * them. Warns (`onetrip:warning`) if Redis may evict sessions.
+   *
+   * @param timeoutMs At most a day. Default 10,000.
+   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_REFUSED` if it refuses
+   *   the store's keys, or to publish the end of sessions (NOPERM); `ONETRIP_INVALID_INPUT` if one of these keys belongs
+   *   to another program.
+   */
+  async ready(timeoutMs = 10_000): Promise<void> {
+    checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
+    await this.#call(() => becomeReady(this.#runner, this.keys, timeoutMs))
+  }
+
+  /**
+   * Checks whether Redis serves the store's keys. Returns one entry for each server that holds keys. A server that has
+   * not replied after `timeoutMs` (default: the deadline) has an `error`.
+   *
+   * @throws StoreError if no server serves its keys.
+   */
+  async ping(timeoutMs = this.#settings.deadlineMs): Promise<NodeState[]> {
+    checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
+    return await this.#call(() => pingNodes(this.#runner, this.keys, timeoutMs))
+  }
+
+  /**
+   * Runs your own operation. Its commands share round trips with other calls, and have the same deadline and
+   * errors. The first argument of a command must be its key; scripts and functions state the number of keys.
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
+   *   `ONETRIP_REFUSED`; `ONETRIP_INVALID_INPUT` for commands that block or change the shared connection.
+   */
+  async run<Result>(operation: Operation<Result>): Promise<Result> {
+    checkOperation(operation)
+    return await this.#run(operation)
+  }
+
+  /**
+   * Runs a read-only operation without keys, such as INFO, on each server that holds keys. A server that fails has an
+   * `error` instead of a `result`.
+   *
+   * @throws StoreError as `run`, if the servers are not known.
+   */
+  async runOnEach<Result>(operation: Operation<Result>): Promise<NodeResult<Result>[]> {
+    checkOperation(operation)
+    const { deadlineMs } = this.#settings
+    return await this.#call(() =>
+      runOnEach(this.#runner, { ...operation, readOnly: true }, deadlineMs),
+    )
+  }
+
+  /**
+   * Graceful shutdown: stops the janitors, waits for the calls in flight with all their round trips, at most
+   * for `deadlineMs`, then closes all connections. Calls that start meanwhile are rejected.
+   */
+  async close(): Promise<void> {
+    for (const janitor of this.#janitors) void janitor.stop()
+    await this.#runner.close()
+  }
+
+  /**
+   * Creates another janitor, which you start or run yourself. A janitor ends sessions that are idle or beyond
+   * the maximum, rescales the item counts and removes leftovers. There may be several in any number of
+   * processes; only one works at a time. Create it once: it holds the position of an unfinished sweep. Needs Redis
+   * 7.0 or newer.
+   *
+   * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
+   */
+  janitor(options: JanitorOptions = {}): Janitor {
+    const { now, idleSeconds } = this.#settings
+    const context = { runner: this.#runner, keys: this.keys, active: this.#janitors, idleSeconds }
+    return createJanitor(
+      { ...context, now: () => now() / 1000, sweepKeys: this.#sweepKeys },
+      options,
+    )
+  }
+
+  /**
+   * Logs a user in with a new token, and adds the session to the user's list (`userSessions`). Four or five more round
+   * trips to end the oldest sessions if the user has more than `maxSessionsPerUser`, and those of concurrent logins of
+   * this user. If ending them fails, the login
+   * still succeeds, and the next login tries again.
+   *
+   * With `from`, the session takes over the data and views of a session of a guest or of the same user, and ends that
+   * one: two to five round trips instead of one. If ending it fails, the login still succeeds.
+   */
+  async login(user: string, options: LoginOptions = {}): Promise<NewSession> {
+    checkName('user', user)
+    const old = oldIdOf(this.tokens, options)
+    const { remember = false, label = '' } = options
+    checkBoolean('remember', remember)
+    checkLabel(label)
+    const session = this.#issue(remember)
+    const id = this.tokens.verify(session.token)
+    await this.#call(() => this.#begin({ id, user, label }, old))
+    return session
+  }
+
+  /**
+   * Starts a session without a user with a new token. The session has views and data, and its `user` is null.
+   * `login(user, { from: token })` turns it into a user's session.
+   */
+  async loginGuest(): Promise<NewSession> {
+    const session = this.#issue()
+    const guest = { id: this.tokens.verify(session.token), user: GUEST }
+    await this.#run(updateToken(this.keys, guest, this.#settings.now()))
+    return session
+  }
+
+  /**
+   * Returns the user of the session, null for a guest session, and with `{ data: true }` also the session's data. Writes
+   * nothing.
+   */
+  async checkToken<Asked extends DataOption>(
+    token: string,
+    options?: Asked,
+  ): Promise<MaybeData<Session, Asked, Fields>> {
+    const id = this.tokens.verify(token)
+    const check = withDataIf<Session, Asked, Fields>(
+      options,
+      checkToken(this.keys, id),
+      this.keys,
+      id,
+    )
+    return await this.#call(() => this.#active(check))
+  }
+
+  /**
+   * As `checkToken`, and refreshes the session, unless it was last seen less than `unlessWithinSeconds` (default 0)
+   * ago. The refresh takes a second round trip, which the call does not wait for; if it fails, the session keeps its
+   * time of last use.
+   */
+  async touch(token: string, unlessWithinSeconds = 0): Promise<Session> {
+    const id = this.tokens.verify(token)
+    checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
+    return await this.#call(async () => {
+      const session = await this.#active(checkToken(this.keys, id))
+      const lastSeenAt = this.#settings.now()
+      if (session.lastSeenAt > lastSeenAt - 1000 * unlessWithinSeconds) return session
+      this.#runner.run(touchSession(this.keys, id, lastSeenAt)).catch(() => undefined)
+      return { ...session, lastSeenAt }
+    })
+  }
+
+  /**
+   * Ends the session and removes its records. A concurrent view does not bring it back (`endSessions` and `recordView`
+   * say why). Returns false if there was no session. A second round trip, which the call does not wait for, removes the
+   * session from its user's list. If the outcome is unknown, a retry is safe; it returns false if the first call has
+   * ended the session.
+   */
+  async logout(token: string): Promise<boolean> {
+    const id = this.tokens.verify(token)
+    return await this.#repeatable(() => this.#users.end(id))
+  }
+
+  /** The most recently seen sessions, at most `limit` (1 to 1,000, default 50), newest first. Two round trips. */
+  async recentSessions(limit = 50): Promise<RecentSession[]> {
+    checkLimit(limit)
+    return await this.#call(async () => {
+      const recent = await this.#runner.run(recentIds(this.keys, limit))
+      if (recent.length === 0) return []
+      const states = await this.#runner.run(
+        statesOf(
+          this.keys,
+          recent.map(({ id }) => id),
+        ),
+      )
+      return recent.flatMap(({ lastSeenAt }, index) => {
+        const state = states[index]
+        return state === undefined ? [] : [{ user: state.user, lastSeenAt }]
+      })
+    })
+  }
+
+  /**
+   * Records that the session viewed the item, and refreshes the session. With `{ data: true }` it also returns the
+   * session's data.
+   *
+   * @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended; the view was undone in a second
+   *   round trip (if the janitor halved the counts in between, the item's count is one view too low).
+   *   `ONETRIP_OUTCOME_UNKNOWN` with the error as its cause if the undo failed: the item may still be
+   *   counted, and the rest stays until a sweep with `sweepKeys`. With an idempotency key, the first error has
+   *   `mayHaveWritten` if a view of an earlier call with this key may still be counted.
+   */
+  async recordView<Asked extends ViewOptions>(
+    token: string,
+    item: string,
+    options?: Asked,
+  ): Promise<MaybeData<RecordedView, Asked, Fields>> {
+    const id = this.tokens.verify(token)
+    checkName('item', item)
+    const idempotencyKey = options?.idempotencyKey
+    const plain = recordView(this.keys, { id, item }, this.#settings.now())
+    const view = withDataIf<RecordedView, Asked, Fields>(options, plain, this.keys, id)
+    if (idempotencyKey !== undefined) {
+      checkKey(idempotencyKey)
+      return await this.#repeatable(() => this.#recordOnce({ id, item, idempotencyKey }, view))
+    }
+    return await this.#call(async () => {
+      const recorded = await this.#runner.run(view)
+      if (recorded === undefined) await this.#undo(undoView(this.keys, { id, item }))
+      return requireSession(recorded)
+    })
+  }
+
+  /** The 25 most recently viewed items of this session, newest first. */
+  async viewedItems(token: string): Promise<ViewedItem[]> {
+    return requireSession(await this.#run(viewedItems(this.keys, this.tokens.verify(token))))
+  }
+
+  /** The most viewed items, at most `limit` (1 to 1,000, default 10), most viewed first. */
+  async popularItems(limit = 10): Promise<PopularItem[]> {
+    checkLimit(limit)
+    return await this.#run(popularItems(this.keys, limit))
+  }
+
+  /**
+   * Returns the session's data. Writes nothing.
+   *
+   * @throws StoreError `ONETRIP_UNREADABLE_DATA`, as all functions that read data, if a field in Redis is not JSON.
+   */
+  async data(token: string): Promise<SessionData<Fields>> {
+    return (await this.checkToken(token, { data: true })).data
+  }
+
+  /**
+   * Changes fields of the session's data and refreshes the session. Each value is stored as JSON; undefined
+   * removes the field; all other fields stay. A patch is atomic. Concurrent patches of different fields all
+   * take effect; of the same field the last one wins, unless `ifVersion` is given.
+   *
+   * @returns The new version.
+   * @throws StoreError `ONETRIP_CONFLICT` if the version of the data is not `ifVersion`; `ONETRIP_INVALID_INPUT` for a
+   *   value that is not JSON or exceeds a limit.
+   */
+  async patch(
+    token: string,
+    fields: DataPatch<Fields>,
+    options: PatchOptions = {},
+  ): Promise<{ version: number }> {
+    const id = this.tokens.verify(token)
+    checkObject('options', options)
+    const { ifVersion } = options
+    const encoded = encodeFields(fields)
+    if (ifVersion !== undefined) checkNumber('ifVersion', ifVersion, VERSIONS)
+    const write = { id, mode: 'patch', fields: encoded, ifVersion, maxFields: MAX_FIELDS } as const
+    const { now, idleSeconds } = this.#settings
+    const times = { now: now(), idleBefore: now() - 1000 * idleSeconds }
+    const written = await this.#run(writeData(this.keys, write, times))
+    if (written === 'full') {
+      const message = `the session's data would have more than ${MAX_FIELDS} fields`
+      throw new StoreError('ONETRIP_INVALID_INPUT', message)
+    }
+    if (written === 'conflict') {
+      const message = `the session's data is not at version ${ifVersion}; read it again`
+      throw new StoreError('ONETRIP_CONFLICT', message)
+    }
+    return requireSession(written === 'gone' ? undefined : written)
+  }
+
+  /**
+   * Returns the sessions that the token's user started with `login`, latest login first; none for a guest session.
+   * Three round trips, two more for each further 100 sessions, and one more if entries without a session were found
+   * and removed.
+   */
+  async userSessions(token: string): Promise<{ sessions: UserSession[] }> {
+    const own = this.tokens.verify(token)
+    return await this.#repeatable(async () => {
+      const { user } = await this.#active(checkToken(this.keys, own))
+      const sessions = user === null ? [] : await this.#users.sessionsOf(user)
+      const active = sessions.filter((session) => !isIdle(this.#settings, session))
+      return { sessions: active.map((session) => ({ ...session, current: session.id === own })) }
+    })
+  }
+
+  /**
+   * Ends the session with this id (`userSessions`). Returns false if there is none, or if it belongs to
+   * another user. A retry is safe, as with `logout`. Two round trips.
+   */
+  async revokeSession(token: string, id: string): Promise<boolean> {
+    const own = this.tokens.verify(token)
+    checkString('id', id)
+    return await this.#repeatable(async () => {
+      const [session, other] = await this.#runner.run(statesOf(this.keys, [own, id]))
+      const { user } = requireActive(this.#settings, session)
+      return user !== null && other?.user === user && (await this.#users.end(id))
+    })
+  }
+
+  /**
+   * Ends all sessions of the token's user, 100 at a time, and this one last: after a failure, call it again with the
+   * same token. Returns their number. Several round trips.
+   *
+   * @throws StoreError If some sessions may have ended, the error has `mayHaveWritten` and `retrySafe`.
+   */
+  async logoutEverywhere(token: string): Promise<number> {
+    const own = this.tokens.verify(token)
+    return await this.#call(() => totalEnded(this.#endEverywhere(own)))
+  }
+
+  /** As `logoutEverywhere`, but keeps the session of the token. */
+  async endOtherSessions(token: string): Promise<number> {
+    const own = this.tokens.verify(token)
+    return await this.#call(() => totalEnded(this.#endOthers(own)))
+  }
+
+  /**
+   * Ends all sessions that a user started with `login`. For administrators. Returns their number. After a failure,
+   * call it again. Several round trips.
+   *
+   * @throws StoreError If some sessions may have ended, the error has `mayHaveWritten` and `retrySafe`.
+   */
+  async endUserSessions(user: string): Promise<number> {
+    checkName('user', user)
+    return await this.#call(() => totalEnded(this.#users.endAll(user)))
+  }
+
+  /**
+   * Counts an attempt, such as a login, for each of `subjects` (any text, such as a user or an address), over
+   * all processes, in fixed windows of `windowSeconds`, a whole number. The caller decides what to reject.
+   */
+  async countAttempts(subjects: readonly string[], windowSeconds: number): Promise<Attempts> {
+    checkStrings('subjects', subjects)
+    checkNumber('windowSeconds', windowSeconds, { min: 1, max: 1e9, integer: true })
+    return await this.#run(
+      countAttempts(this.keys, { subjects, windowSeconds }, this.#settings.now()),
+    )
+  }
+
+  /**
+   * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, the limit
+   * of a user, a login that takes over a guest session, or the janitor. Not when a token expires (see
+   * `tokenExpiresAt`).
+   *
+   * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the
+   * process holds are checked, 100 in one round trip.
+   *
+   * @returns A function that removes the listener. Resolves when Redis has confirmed the subscription.
+   * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
+   *   of Redis lacks a permission.
+   */
+  async onSessionEnded(listener: SessionEndListener): Promise<() => void> {
+    return await this.#call(() => this.#ends.listen(listener))
+  }
+
+  /**
+   * Checks the session, and calls `onEnd` once when it ends (see `onSessionEnded`) or the token expires: for an open
+   * WebSocket, which sends no further requests. The WebSocket does not count as use of the session: call `touch`.
+   *
+   * @returns A function that stops watching.
+   * @throws StoreError as `onSessionEnded`.
+   */
+  async watchSession(token: string, onEnd: () => unknown): Promise<() => void> {
+    return await this.#call(() =>
+      this.#watches.watch(token, onEnd, (id) => this.#active(checkToken(this.keys, id))),
+    )
+  }
+
+  /** When this token expires, in milliseconds since 1970. The session may end earlier. No round trip. */
+  tokenExpiresAt(token: string): number {
+    return this.tokens.expiresAt(token)
+  }
+
+  /** Whether `tokens.renewAfterSeconds` is set. */
+  get renewsTokens(): boolean {
+    return this.tokens.renews
+  }
+
+  /**
+   * Returns a token of the same session that expires later. Returns the same token as long as it is not older than
+   * `tokens.renewAfterSeconds`, and if it already lives until `tokens.maxLifetimeSeconds`. Call it after a function
+   * that checks the session. No round trip.
+   */
+  renewToken(token: string): NewSession {
+    const renewed = this.tokens.renew(token)
+    return { token: renewed, expiresAt: this.tokens.expiresAt(renewed) }
+  }
+
+  /** Runs an operation as a call of its own. */
+  #run<Result>(operation: Operation<Result>): Promise<Result> {
+    return this.#call(() => this.#runner.run(operation))
+  }
+
+  /** Runs the round trips of a call, for which `close` waits. */
+  async #call<Result>(trips: () => Promise<Result>): Promise<Result> {
+    this.#runner.begin()
+    try {
+      return await trips()
+    } finally {
+      this.#runner.end()
+    }
+  }
+
+  /** As `#call`, for a call that may be repeated. */
+  async #repeatable<Result>(trips: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#call(trips)
+    } catch (error) {
+      throw repeatable(error)
+    }
+  }
+
+  #issue(remember = false): NewSession {
+    const token = this.tokens.issue(remember)
+    return { token, expiresAt: this.tokens.expiresAt(token) }
+  }
+
+  async #begin(session: NewLogin, old: string | undefined): Promise<void> {
+    const { user, id } = session
+    const now = this.#settings.now()
+    const listed = await (old === undefined
+      ? this.#runner.run(login(this.keys, session, now))
+      : loginFrom(this.#runner, this.#settings, { old, session }))
+    if (listed <= this.#settings.maxSessionsPerUser) return
+    await this.#users.keepLatest(user, id).catch(() => undefined)
+  }
+
+  /** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
+  async #active<Found extends Session>(operation: Operation<Found | undefined>): Promise<Found> {
+    return requireActive(this.#settings, await this.#runner.run(operation))
+  }
+
+  async #recordOnce<Asked extends ViewOptions>(
+    input: RepeatableView,
+    view: Operation<MaybeData<RecordedView, Asked, Fields> | undefined>,
+  ): Promise<MaybeData<RecordedView, Asked, Fields>> {
+    const sameServer = !this.#runner.sender.topology && this.keys.parts().length === 1
+    const once = recordViewOnce(this.keys, input, { view, sameServer })
+    const { view: recorded, countedBy } = await this.#runner.run(once)
+    if (recorded !== undefined) return recorded
+    if (await this.#undo(undoViewOnce(this.keys, input, countedBy))) {
+      throw new StoreError('ONETRIP_UNKNOWN_SESSION', STILL_COUNTED, { mayHaveWritten: true })
+    }
+    return requireSession<never>(undefined)
+  }
+
+  async #undo<Result>(undo: Operation<Result>): Promise<Result> {
+    try {
+      return await this.#runner.run(undo)
+    } catch (cause) {
+      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', UNDO_FAILED, { cause })
+    }
+  }
+
+  async *#endOthers(own: string): AsyncGenerator<number> {
+    const { user } = await this.#active(checkToken(this.keys, own))
+    if (user !== null) yield* this.#users.endAll(user, own)
+  }
+
+  /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
+  async *#endEverywhere(own: string): AsyncGenerator<number> {
+    yield* this.#endOthers(own)
+    if (await this.#users.end(own)) yield 1
+  }
 }
+
+const VERSIONS = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true }
+const UNDO_FAILED =
+  'the session has ended, and undoing its view failed: the item may still be counted'
+const STILL_COUNTED =
+  'the session does not exist or has ended; a view of an earlier call with this idempotency key may still be counted'

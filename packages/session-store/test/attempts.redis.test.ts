@@ -12,7 +12,7 @@ function storeForThisTest(keys = articleKeys) {
   now = START
   const clock = () => now * 1000
   return readyStore({
-    url: `unix://${server.socket}`,
+    redis: `unix://${server.socket}`,
     keys,
     tokens: { ...tokens, clock },
   })

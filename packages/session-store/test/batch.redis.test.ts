@@ -1,5 +1,5 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import {
   type BatchTrace,
   batchChannel,
@@ -8,14 +8,15 @@ import {
   type Operation,
   type SessionStoreOptions,
 } from '../src/index.ts'
-import { batchingPool } from '../src/redis/choose.ts'
-import { clientForThisTest, codeOf, idOf, messagesOf, readyStore, tokens } from './fixture.ts'
+import { serverAt } from '../src/redis/client.ts'
+import { pooled } from '../src/redis/pool.ts'
+import { codeOf, idOf, messagesOf, readyStore, tokens } from './fixture.ts'
 import { issueToken } from './update-token.ts'
 
 const server = redisOfThisFile()
 
 const storeForThisTest = (options: Partial<SessionStoreOptions> = {}) =>
-  readyStore({ url: `unix://${server.socket}`, ...options })
+  readyStore({ redis: `unix://${server.socket}`, ...options })
 
 test('every caller of a batch gets its own result', async () => {
   const store = await storeForThisTest()
@@ -86,27 +87,23 @@ test('with more callers a batch has more operations, at most 64', async () => {
 })
 
 test('an empty list of commands takes no reply of another one', async () => {
-  const client = clientForThisTest(server.socket)
-  await client.connect()
-  const sender = batchingPool({ clients: [client] })
-  expect(await sender.send({ commands: [] })).toEqual([])
-  expect(await client.echo('next')).toBe('next')
-  await sender.close()
-})
-
-test('an injected client is used and not closed', async () => {
-  const client = clientForThisTest(server.socket)
-  const store = await readyStore({ client })
-  await store.login('ada')
-  await store.close()
-  expect(await client.ping()).toBe('PONG')
+  const sender = pooled({
+    server: serverAt(`unix://${server.socket}`),
+    poolSize: 1,
+    deadlineMs: 20_000,
+  })
+  onTestFinished(() => sender.close())
+  const send = (commands: Command[]) => sender.send({ commands })
+  await expect.poll(() => send([['ECHO', 'first']]).catch(() => undefined)).toEqual(['first'])
+  const both = Promise.all([send([]), send([['ECHO', 'next']])])
+  expect(await both).toEqual([[], ['next']])
 })
 
 test('a connection that does not reply for too long is reopened', async () => {
   const own = await redisForThisTest()
   const url = `unix://${own.socket}`
-  const { token } = await (await storeForThisTest({ url })).login('ada')
-  const store = await storeForThisTest({ url, deadlineMs: 100 })
+  const { token } = await (await storeForThisTest({ redis: url })).login('ada')
+  const store = await storeForThisTest({ redis: url, deadlineMs: 100 })
   own.program.signal('SIGSTOP')
   await expect(store.recordView(token, 'book')).rejects.toMatchObject({
     code: 'ONETRIP_OUTCOME_UNKNOWN',
@@ -199,7 +196,7 @@ test('an unexpected error becomes a StoreError', async () => {
 })
 
 test('an operation that fails does not affect the others of its batch', async () => {
-  const store = await readyStore({ url: `unix://${server.socket}` })
+  const store = await readyStore({ redis: `unix://${server.socket}` })
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const runs = [store.run(ping), store.run(unreadable(true)), store.run(ping)]
   expect(await Promise.allSettled(runs)).toMatchObject([
@@ -212,7 +209,7 @@ test('an operation that fails does not affect the others of its batch', async ()
 
 test('the operations of a late batch fail once each, even if their replies arrive', async () => {
   const redis = await redisForThisTest()
-  const store = await readyStore({ url: `unix://${redis.socket}`, deadlineMs: 500 })
+  const store = await readyStore({ redis: `unix://${redis.socket}`, deadlineMs: 500 })
   const batches = messagesOf<BatchTrace>(batchChannel.asyncEnd)
   const published = messagesOf(errorChannel)
   redis.program.signal('SIGSTOP')

@@ -9,7 +9,7 @@ const SESSIONS = 120 // more than one page
 /** A store, and one of many sessions of ada. */
 async function manySessions(options: Partial<SessionStoreOptions> = {}) {
   const url = `unix://${server.socket}`
-  const store = await readyStore({ url, maxSessionsPerUser: 1_000, ...options })
+  const store = await readyStore({ redis: url, maxSessionsPerUser: 1_000, ...options })
   const logins = await Promise.all(Array.from({ length: SESSIONS }, () => store.login('ada')))
   return { store, token: logins[0]?.token ?? '' }
 }
@@ -38,7 +38,7 @@ test('close waits for all round trips of a call', async () => {
 })
 
 test('a view of a session that has ended is undone before the store closes', async () => {
-  const store = await readyStore({ url: `unix://${server.socket}` })
+  const store = await readyStore({ redis: `unix://${server.socket}` })
   const { token } = await store.login('ada')
   await store.logout(token)
   const view = store.recordView(token, 'book')
@@ -50,7 +50,7 @@ test('a view of a session that has ended is undone before the store closes', asy
 
 test('close does not wait for a server that does not reply', async () => {
   const redis = await redisForThisTest()
-  const { store, token } = await manySessions({ url: `unix://${redis.socket}`, deadlineMs: 300 })
+  const { store, token } = await manySessions({ redis: `unix://${redis.socket}`, deadlineMs: 300 })
   const janitor = store.janitor({ batchSize: 1, maxSessions: 0 })
   const stepDone = Promise.withResolvers<unknown>()
   retentionChannel.subscribe(stepDone.resolve)
@@ -70,7 +70,7 @@ test('close does not wait for a server that does not reply', async () => {
 })
 
 test('close ends the wait of ready()', async () => {
-  const store = newStore({ url: 'unix:///nowhere/redis.sock' })
+  const store = newStore({ redis: 'unix:///nowhere/redis.sock' })
   const ready = store.ready(60_000)
   const reason = expect(ready).rejects.toThrow('the store is closed')
   await store.close()

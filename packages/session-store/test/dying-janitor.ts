@@ -1,10 +1,10 @@
 /** A janitor process that is killed while it works: `node dying-janitor.ts <socket> <lockSeconds>`. */
-import { createSessionStore } from '../src/index.ts'
+import { SessionStore } from '../src/index.ts'
 
 const [socket, lockSeconds] = process.argv.slice(2)
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
-const store = createSessionStore({
-  url: `unix://${socket}`,
+const store = new SessionStore({
+  redis: `unix://${socket}`,
   tokens: { secrets },
   janitor: 'elsewhere',
 })

@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { articleKeys, type SessionStoreOptions, StoreError } from '../src/index.ts'
-import { adminForThisTest, clientForThisTest, idOf, newStore, readyStore } from './fixture.ts'
+import { adminForThisTest, idOf, newStore, readyStore } from './fixture.ts'
 
 const server = redisOfThisFile()
 
@@ -16,8 +16,7 @@ async function shownError(call: Promise<unknown>): Promise<string> {
 type Options = Partial<SessionStoreOptions>
 
 const ways: [string, (socket: string) => Options][] = [
-  ['batch', (socket) => ({ url: `unix://${socket}` })],
-  ['an injected client', (socket) => ({ client: clientForThisTest(socket) })],
+  ['batch', (socket) => ({ redis: `unix://${socket}` })],
 ]
 
 test.each(ways)(
@@ -50,7 +49,7 @@ test.each(ways)(
 test('a wrong password is not shown', async () => {
   await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>right', '~*', '&*', '+@all')
   const url = `unix://shop:a-wrong-password@localhost${server.socket}`
-  const shown = await shownError(newStore({ url }).ready(500))
+  const shown = await shownError(newStore({ redis: url }).ready(500))
   expect(shown).toContain('WRONGPASS')
   expect(shown).not.toContain('a-wrong-password')
 })

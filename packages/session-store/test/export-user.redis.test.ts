@@ -13,15 +13,15 @@ const [exportUser = ''] = programsIn('packages/session-store/REFERENCE.md').filt
 
 /** Prints what it exports for the token in its arguments. */
 const PROGRAM = `${exportUser}
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 const { REDIS_URL: url = '', SESSION_SECRET: secret = '' } = process.env
-const own = createSessionStore({ url, tokens: { secrets: [secret] }, janitor: 'elsewhere' })
+const own = new SessionStore({ redis: url, tokens: { secrets: [secret] }, janitor: 'elsewhere' })
 await own.ready()
 console.log(JSON.stringify(await exportUser(own, process.argv[1] ?? '')))
 await own.close()`
 
 test('the reference exports and erases the personal data of a user', async () => {
-  const store = await readyStore({ url: `unix://${server.socket}` })
+  const store = await readyStore({ redis: `unix://${server.socket}` })
   const { token } = await store.login('ada', { label: 'Firefox' })
   await store.recordView(token, 'book')
   await store.patch(token, { cart: ['book'] })

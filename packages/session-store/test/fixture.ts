@@ -1,12 +1,10 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import {
-  createSessionStore,
   type Sender,
-  type SessionStore,
+  SessionStore,
   type SessionStoreOptions,
   type StoreWarning,
-  safeRedisOptions,
   warningChannel,
 } from '../src/index.ts'
 
@@ -21,10 +19,10 @@ export const senders = new Map<string, Sender>()
 
 /** A store without a janitor, closed when the current test ends. */
 export function newStore(options: Partial<SessionStoreOptions>): SessionStore {
-  const { url = '', ...others } = options
-  const sender = senders.get(url)
+  const { redis, ...others } = options
+  const sender = senders.get(String(redis))
   const own = sender ? { ...others, sender } : options
-  const store = createSessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...own })
+  const store = new SessionStore({ tokens, janitor: 'elsewhere', deadlineMs: 20_000, ...own })
   onTestFinished(() => store.close())
   return store
 }
@@ -37,13 +35,6 @@ export async function readyStore(options: Partial<SessionStoreOptions>): Promise
 }
 
 type Options = Omit<RedisOptions, 'replyMapping'>
-
-/** A client as an application passes it to a store. Disconnected when the current test ends. */
-export function clientForThisTest(socket: string, options: Options = {}): Redis {
-  const client = new Redis(socket, { ...safeRedisOptions, lazyConnect: true, ...options })
-  onTestFinished(() => client.disconnect())
-  return client
-}
 
 /** A connection for the commands of the current test itself. */
 export function adminForThisTest(socket: string, options: Options = {}): Redis {

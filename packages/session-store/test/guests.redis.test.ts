@@ -93,9 +93,9 @@ describe.each(layouts)('%s', (_, keys) => {
       },
     }
     const token = issueToken(store)
-    const parts = { runner, keys, now: () => clock.ms, idleSeconds: 100 }
-    const input = { id: idOf(token), user: 'ada', label: 'Chrome' }
-    return { token, done: loginFrom(parts, idOf(guest), input) }
+    const settings = { keys, now: () => clock.ms, idleSeconds: 100 }
+    const session = { id: idOf(token), user: 'ada', label: 'Chrome' }
+    return { token, done: loginFrom(runner, settings, { old: idOf(guest), session }) }
   }
 
   test('a user who logs in again keeps views and data, in a new session with its own label', async () => {

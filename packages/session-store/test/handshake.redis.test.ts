@@ -7,7 +7,7 @@ import { Cluster } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clusterSender, partitionedKeys, sentinelSender } from '../src/cluster/index.ts'
 import { longLivedConnection, type SessionStore, type SessionStoreOptions } from '../src/index.ts'
-import { clientForThisTest, newStore, outcomeOf } from './fixture.ts'
+import { newStore, outcomeOf } from './fixture.ts'
 
 const server = redisOfThisFile()
 
@@ -40,24 +40,7 @@ describe('a connection is reopened if its handshake gets no reply', () => {
     await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '&*', '+@all')
     const sidecar = await sidecarForThisTest(server.socket)
     const url = `redis://shop:pw@127.0.0.1:${sidecar.port}/5`
-    await expectRecovery(storeForThisTest({ url, poolSize: 2 }), sidecar)
-  })
-
-  test('with an injected client', async () => {
-    const sidecar = await sidecarForThisTest(server.socket)
-    const client = clientForThisTest(String(sidecar.port), { db: 5 })
-    await expectRecovery(storeForThisTest({ client }), sidecar)
-  })
-
-  test('with an injected client whose handshake began before the store', async () => {
-    const sidecar = await sidecarForThisTest(server.socket)
-    sidecar.breakDown()
-    const client = clientForThisTest(String(sidecar.port), { lazyConnect: false })
-    await once(client, 'connect')
-    const store = storeForThisTest({ client })
-    await sidecar.untilHanging(2)
-    sidecar.mend()
-    await store.ready()
+    await expectRecovery(storeForThisTest({ redis: url, poolSize: 2 }), sidecar)
   })
 })
 

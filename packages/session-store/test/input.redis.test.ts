@@ -1,12 +1,12 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { clusterSender, sentinelSender } from '../src/cluster/index.ts'
-import { createSessionStore, type SessionStore, type SessionStoreOptions } from '../src/index.ts'
+import { createSessionStore, SessionStore, type SessionStoreOptions } from '../src/index.ts'
 import { sessionCookie } from '../src/web/cookie.ts'
-import { clientForThisTest, newStore, tokens } from './fixture.ts'
+import { newStore, tokens } from './fixture.ts'
 
 const server = redisOfThisFile()
-const here = () => ({ url: `unix://${server.socket}`, tokens, janitor: 'elsewhere' as const })
+const here = () => ({ redis: `unix://${server.socket}`, tokens, janitor: 'elsewhere' as const })
 
 const values = [undefined, null, true, 5, 1n, 'text', Symbol('x'), [], {}, new Date(), () => 0]
 
@@ -24,7 +24,7 @@ describe('functions of the store', () => {
   let token: string
 
   beforeAll(async () => {
-    store = createSessionStore(here())
+    store = new SessionStore(here())
     await store.ready()
   })
   beforeEach(async () => {
@@ -127,7 +127,7 @@ describe('functions of the store', () => {
   ] as const
 
   test.each(functions)('%s: anything but a valid token is an invalid token', async (name) => {
-    const call = store[name] as (token: unknown, argument: never) => Promise<unknown>
+    const call = (store[name] as (token: unknown, argument: never) => Promise<unknown>).bind(store)
     const before = await data()
     for (const value of [...values, [token], `${token.slice(0, -5)}AAAAA`]) {
       await expect(call(value, 'book' as never)).rejects.toMatchObject({
@@ -142,8 +142,7 @@ describe('functions of the store', () => {
 describe('options', () => {
   /** Options by their path, such as `tokens.clock`, and the types that they may have. */
   const types = {
-    url: '',
-    client: '',
+    redis: 'object list',
     sender: 'undefined',
     keys: 'undefined',
     prefix: 'string undefined',
@@ -177,8 +176,7 @@ describe('options', () => {
   function createWith(path: string, value: unknown): SessionStore {
     const [name = '', inner] = path.split('.')
     const option = inner === undefined ? value : { ...groups[name], [inner]: value }
-    const url = name === 'client' ? undefined : here().url
-    return newStore({ ...here(), url, [name]: option } as SessionStoreOptions)
+    return newStore({ ...here(), [name]: option } as SessionStoreOptions)
   }
 
   test.each(Object.entries(types))(
@@ -206,12 +204,15 @@ describe('options', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['idleSecond', 60, 'no option idleSecond: its options are url, tls'],
-    ['ttl', 60, 'no option ttl: its options are url, tls, client,'],
+    ['idleSecond', 60, 'no option idleSecond: its options are redis, sender'],
+    ['ttl', 60, 'no option ttl: its options are redis, sender, keys,'],
     ['toString', 1, 'no option toString'],
     ['tokens.secret', 'x', 'tokens has no option secret: its options are secrets,'],
     ['strategy', 'naive', 'no option strategy: use sender; apps/api/src/variants has naive'],
     ['cachedChecks', 10, 'no option cachedChecks: each check asks Redis'],
+    ['url', 'redis://127.0.0.1', 'no option url: it is now redis, with the same URL'],
+    ['tls', {}, 'no option tls: set redis to options of ioredis'],
+    ['client', {}, 'no option client: the store opens its own connections'],
     ['dataLimits', { fields: 100 }, 'no option dataLimits: its limits are constants'],
     ['janitor.maxSession', 5, 'no option maxSession:'],
   ])('an unknown option %s: %j stops the start', (path, value, hint) => {
@@ -223,12 +224,12 @@ describe('options', () => {
   test('so does one of a janitor, of a cookie, or of the store of a framework', () => {
     const store = newStore(here())
     const unknown = { maxAge: 60 } as object
-    for (const create of [store.janitor, sessionCookie]) {
+    for (const create of [(options: object) => store.janitor(options), sessionCookie]) {
       expect(() => create(unknown)).toThrow('no option maxAge')
     }
     for (const options of [null, 5]) {
       expect(() => store.janitor(options as never)).toThrow('must be an object')
-      expect(() => createSessionStore(options as never)).toThrow('must be an object')
+      expect(() => new SessionStore(options as never)).toThrow('must be an object')
     }
   })
 
@@ -239,13 +240,15 @@ describe('options', () => {
     expect(() => sentinelSender(unknown as never)).toThrow('no option passwort')
   })
 
-  test('a store has one of url, client and sender', () => {
-    const client = clientForThisTest(server.socket)
+  test('a store has either redis or sender', () => {
     const sender = { name: 'own', send: async () => [], close: async () => {} }
-    const other = { ...here(), url: undefined }
-    expect(() => newStore(other)).toThrow(TypeError)
-    expect(() => newStore({ ...here(), client })).toThrow(TypeError)
-    expect(() => newStore({ ...here(), sender })).toThrow('exactly one of url, client and sender')
-    expect(() => newStore({ ...other, client, poolSize: 4 })).toThrow('poolSize needs a url')
+    const other = { ...here(), redis: undefined }
+    expect(() => newStore(other)).toThrow('exactly one of redis and sender')
+    expect(() => newStore({ ...here(), sender })).toThrow('exactly one of redis and sender')
+    expect(() => newStore({ ...other, sender, poolSize: 4 })).toThrow('poolSize needs redis')
+  })
+
+  test('the function of earlier versions says what replaces it', () => {
+    expect(createSessionStore).toThrow('new SessionStore(options), and its option url is redis')
   })
 })

@@ -118,7 +118,7 @@ test('popular items of all partitions match a plain model', async () => {
     fc.asyncProperty(fc.record(input), async ({ partitions, views, limit }) => {
       await server.redis.flushall()
       const url = `unix://${server.socket}`
-      const store = await readyStore({ url, keys: partitionedKeys(partitions) })
+      const store = await readyStore({ redis: url, keys: partitionedKeys(partitions) })
       const { token } = await store.login('ada')
       const all = views.flatMap(([name, times]) => new Array<string>(times).fill(name))
       await Promise.all(all.map((name) => store.recordView(token, name)))

@@ -26,7 +26,7 @@ class ShiftedClock {
 }
 
 const storeForThisTest = (clock: ShiftedClock, socket = server.socket) =>
-  readyStore({ url: `unix://${socket}`, tokens: { ...tokens, clock: () => clock.ms } })
+  readyStore({ redis: `unix://${socket}`, tokens: { ...tokens, clock: () => clock.ms } })
 
 test.each([
   [15 * DAY, / ahead of /],

@@ -5,13 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
-  createSessionStore,
   type JanitorOptions,
   articleKeys as keys,
   parseInfo,
   type RetentionEvent,
   retentionChannel,
-  type SessionStore,
+  SessionStore,
 } from '../src/index.ts'
 import {
   adminForThisTest,
@@ -220,7 +219,7 @@ test.skipIf(inMemory)('the ACL user of the API has all permissions for this', as
 
   const clock = new Clock()
   const url = `unix://api:secret@localhost${own.socket}?db=5`
-  const store = await storeOn(own.socket, clock, { url })
+  const store = await storeOn(own.socket, clock, { redis: url })
   await logIn(store, clock, 10)
   const janitor = store.janitor({ maxSessions: 3, keptItems: 5, batchSize: 2, sweepKeys: true })
   expect(await janitor.runOnce()).toMatchObject({ evicted: 7 })
@@ -238,7 +237,7 @@ describe('a store with a default janitor', () => {
 
   function storeForThisTest(clock: Clock) {
     return newStore({
-      url: `unix://${server.socket}`,
+      redis: `unix://${server.socket}`,
       idleSeconds: 60,
       tokens: { ...tokens, clock: () => clock.ms },
       janitor: anyClock,
@@ -287,11 +286,11 @@ test.each([
     process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
   const set = vi.spyOn(globalThis, 'setTimeout')
   onTestFinished(() => set.mockRestore())
-  const options = { url: `unix://${server.socket}`, tokens }
+  const options = { redis: `unix://${server.socket}`, tokens }
   const before = timers()
-  const without = createSessionStore({ ...options, ...none })
+  const without = new SessionStore({ ...options, ...none })
   expect(set).not.toHaveBeenCalled()
-  const store = createSessionStore(options)
+  const store = new SessionStore(options)
   expect(set).toHaveBeenCalledTimes(1)
   expect(timers()).toBe(before)
   await Promise.all([store.close(), without.close()])
@@ -302,6 +301,6 @@ test('an `onProgress` that throws does not stop the janitor', async () => {
     throw new Error('a bug of the caller')
   })
   const janitor = { intervalSeconds: 0.01, onProgress: told }
-  await readyStore({ url: `unix://${server.socket}`, janitor })
+  await readyStore({ redis: `unix://${server.socket}`, janitor })
   await expect.poll(() => told.mock.calls.length).toBeGreaterThan(4)
 })

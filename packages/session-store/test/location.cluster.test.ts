@@ -167,7 +167,7 @@ async function connectionsReceived(): Promise<number> {
 }
 
 test('a node of a cluster cannot be used as a single Redis, nor a single Redis as a cluster', async () => {
-  const node = newStore({ url: `redis://${names()[0]}` })
+  const node = newStore({ redis: `redis://${names()[0]}` })
   expect(placeOf('login:')).not.toBe(0) // the key name without partitions
   await expect(node.ready()).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { parseLocation } from '../src/cluster/index.ts'
 
 test('one form for all locations of Redis', () => {
-  expect(parseLocation('redis://a')).toEqual({ url: 'redis://a', tls: undefined })
+  expect(parseLocation('redis://a')).toEqual({ redis: { host: 'a', port: 6379 } })
   expect(parseLocation('redis+cluster://me:p%40ss@a:1,b:2')).toEqual({
     cluster: { nodes: ['a:1', 'b:2'], username: 'me', password: 'p@ss', tls: false },
   })

@@ -6,7 +6,7 @@ import { issueToken, runUpdateToken } from './update-token.ts'
 
 const server = redisOfThisFile()
 
-const storeForThisTest = () => readyStore({ url: `unix://${server.socket}` })
+const storeForThisTest = () => readyStore({ redis: `unix://${server.socket}` })
 
 const replies = (...commands: Command[]): Operation<unknown> => ({
   commands,

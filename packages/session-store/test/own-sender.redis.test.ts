@@ -1,7 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { batching, type Outcome, type Sender, StoreError } from '../src/index.ts'
-import { clientForThisTest, newStore } from './fixture.ts'
+import { adminForThisTest, newStore } from './fixture.ts'
 
 const server = redisOfThisFile()
 
@@ -10,8 +10,7 @@ const senderOf = (send: Sender['send']): Sender => ({ name: 'own', send, close: 
 const noReply = async () => await new Promise<never>(() => {})
 
 test('a store sends everything through its sender, reads its outcomes, and closes it', async () => {
-  const redis = clientForThisTest(server.socket)
-  await redis.connect()
+  const redis = adminForThisTest(server.socket)
   let closed = false
   const sender: Sender = {
     name: 'own',

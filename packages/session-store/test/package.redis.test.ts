@@ -49,7 +49,7 @@ function installsBeside(tarball: string, versions: Record<string, string>): void
 
 /** Declared fields apply to the whole program, so this is not a part of the repository's. */
 const DECLARED = `
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import type { ExpressSession } from '@onetrip/session-store/express'
 import { fastifySessions } from '@onetrip/session-store/fastify'
 import Fastify from 'fastify'
@@ -73,10 +73,10 @@ app.get('/cart', async ({ session }) => {
 export const show = async (session: ExpressSession): Promise<string | undefined> =>
   (await session.check({ data: true })).data.fields.cart?.[0]
 
-const options = { url: 'redis://127.0.0.1', tokens: { secrets: [] } }
-await app.register(fastifySessions, { store: createSessionStore(options) })
+const options = { redis: 'redis://127.0.0.1', tokens: { secrets: [] } }
+await app.register(fastifySessions, { store: new SessionStore(options) })
 // @ts-expect-error other fields than those of request.session
-await app.register(fastifySessions, { store: createSessionStore<{ count: number }>(options) })
+await app.register(fastifySessions, { store: new SessionStore<{ count: number }>(options) })
 `
 
 test('the packed package works in an empty project', { timeout: 600_000 }, async () => {

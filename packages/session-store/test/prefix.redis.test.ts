@@ -1,21 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
-import {
-  articleKeys,
-  connectionChannel,
-  prefixedKeys,
-  type SessionStoreOptions,
-} from '../src/index.ts'
-import {
-  adminForThisTest,
-  clientForThisTest,
-  gone,
-  idOf,
-  messagesOf,
-  newStore,
-  tokens,
-} from './fixture.ts'
+import { articleKeys, prefixedKeys, type SessionStoreOptions } from '../src/index.ts'
+import { adminForThisTest, gone, idOf, newStore, tokens } from './fixture.ts'
 import { Clock, sweepOnly, withAnyClock } from './retention-fixture.ts'
 import { issueToken } from './update-token.ts'
 
@@ -32,7 +19,7 @@ describe.each(Object.entries({ articles: articleKeys, partitioned: partitionedKe
   (_name, keys) => {
     test('every key begins with the prefix', async () => {
       const clock = new Clock()
-      const store = storeForThisTest({ url: `unix://${server.socket}`, keys, prefix }, clock)
+      const store = storeForThisTest({ redis: `unix://${server.socket}`, keys, prefix }, clock)
       await store.ready()
       const { token } = await store.login('ada')
       await store.recordView(token, 'book', { idempotencyKey: 'one' })
@@ -46,13 +33,13 @@ describe.each(Object.entries({ articles: articleKeys, partitioned: partitionedKe
     })
 
     test('stores with different prefixes share nothing, even in the sweep', async () => {
-      const client = clientForThisTest(server.socket)
-      await client.connect()
+      const redis = `unix://${server.socket}`
       const clock = new Clock()
-      const plain = storeForThisTest({ client, keys }, clock)
-      const shop = storeForThisTest({ client, keys, prefix }, clock)
-      const other = storeForThisTest({ client, keys, prefix: 'sh0p a0:' }, clock)
+      const plain = storeForThisTest({ redis, keys }, clock)
+      const shop = storeForThisTest({ redis, keys, prefix }, clock)
+      const other = storeForThisTest({ redis, keys, prefix: 'sh0p a0:' }, clock)
       for (const store of [plain, shop, other]) {
+        await store.ready()
         const { token } = await store.login('ada')
         await store.recordView(token, 'book')
       }
@@ -76,10 +63,7 @@ describe.each(Object.entries({ articles: articleKeys, partitioned: partitionedKe
 
 test('prefix makes the same keys as keyPrefix of ioredis, so existing sessions are found', async () => {
   const clock = new Clock()
-  const store = storeForThisTest(
-    { client: clientForThisTest(server.socket), prefix: 'shop:' },
-    clock,
-  )
+  const store = storeForThisTest({ redis: `unix://${server.socket}`, prefix: 'shop:' }, clock)
   await store.ready()
   const token = issueToken(store)
   const id = idOf(token)
@@ -87,28 +71,4 @@ test('prefix makes the same keys as keyPrefix of ioredis, so existing sessions a
   await before.hset(articleKeys.login(id), id, 'ada')
   await before.zadd(articleKeys.recent(id), clock.seconds, id)
   expect(await store.recordView(token, 'book')).toEqual({ user: 'ada', views: 1 })
-})
-
-test('many stores on one client: no warning, and one message for its connection', async () => {
-  const warnings: string[] = []
-  const onWarning = (warning: Error) => void warnings.push(warning.name)
-  process.on('warning', onWarning)
-  onTestFinished(() => void process.off('warning', onWarning))
-  const opened = messagesOf(connectionChannel)
-  const client = clientForThisTest(server.socket)
-  const listeners = () => client.eventNames().map((event) => [event, client.listenerCount(event)])
-  const before = listeners()
-  const maxListeners = vi.spyOn(client, 'setMaxListeners')
-  const tenants = Array.from({ length: 40 }, (_, tenant) =>
-    storeForThisTest({ client, prefix: `tenant:${tenant}:` }),
-  )
-  await Promise.all(tenants.map((store) => store.ready()))
-  await Promise.all(tenants.map((store) => store.login('ada')))
-  await Promise.all(tenants.map((store) => store.close()))
-  expect(await server.redis.keys('tenant:*:login:')).toHaveLength(40)
-  expect(listeners()).toEqual(before)
-  expect(maxListeners).not.toHaveBeenCalled()
-  await new Promise(setImmediate) // warnings are emitted in the next tick
-  expect(warnings).toEqual([])
-  expect(opened).toHaveLength(1)
 })

@@ -8,7 +8,7 @@ const server = redisOfThisFile()
 const idempotencyKey = 'a-view'
 
 const storeOn = (socket: string, options: Partial<SessionStoreOptions> = {}) =>
-  readyStore({ url: `unix://${socket}`, ...options })
+  readyStore({ redis: `unix://${socket}`, ...options })
 
 test('views with the same key count once and return the same result', async () => {
   const store = await storeOn(server.socket)

@@ -2,7 +2,6 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import type { Operation, Reply } from '../src/command.ts'
-import { contextOf } from '../src/context.ts'
 import {
   articleKeys,
   type JanitorOptions,
@@ -49,7 +48,7 @@ export const anyClock = { maxClockSkewSeconds: Number.POSITIVE_INFINITY }
 
 /** Makes the janitors of a store accept any clock. */
 export function withAnyClock(store: SessionStore): SessionStore {
-  const { janitor } = store
+  const janitor = store.janitor.bind(store)
   return Object.assign(store, {
     janitor: (options?: JanitorOptions) => janitor({ ...anyClock, ...options }),
   })
@@ -68,9 +67,9 @@ export async function storeOn(
   options: Partial<SessionStoreOptions> = {},
 ): Promise<SessionStore> {
   const clocked = { ...tokens, clock: () => clock.ms }
-  const store = newStore({ url: `unix://${socket}`, tokens: clocked, ...options })
+  const store = newStore({ redis: `unix://${socket}`, tokens: clocked, ...options })
   await store.ready()
-  await store.run(forgetPartitions(contextOf(store).keys)) // tests compare all keys
+  await store.run(forgetPartitions(store.keys)) // tests compare all keys
   return withAnyClock(store)
 }
 

@@ -2,7 +2,6 @@ import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { SessionStore, SessionStoreOptions } from '../src/index.ts'
 import {
-  clientForThisTest,
   idOf,
   inMemory,
   newStore,
@@ -54,7 +53,7 @@ const ends: [string, End][] = [
 
 test.each(ends)('another process learns of the end by %s', async (_, end) => {
   const [store, elsewhere] = await Promise.all(
-    [1, 2].map(() => readyStore({ url: url(), maxSessionsPerUser: 2, tokens: ticking })),
+    [1, 2].map(() => readyStore({ redis: url(), maxSessionsPerUser: 2, tokens: ticking })),
   )
   if (!store || !elsewhere) throw new Error('no store')
   const { told, listener } = toldListener()
@@ -66,7 +65,7 @@ test.each(ends)('another process learns of the end by %s', async (_, end) => {
 })
 
 test('a login that takes over a guest session is reported', async () => {
-  const store = await readyStore({ url: url() })
+  const store = await readyStore({ redis: url() })
   const { told, listener } = toldListener()
   await store.onSessionEnded(listener)
   const { token: guest } = await store.loginGuest()
@@ -75,8 +74,8 @@ test('a login that takes over a guest session is reported', async () => {
 })
 
 const senders: [string, (socket: string) => Partial<SessionStoreOptions>][] = [
-  ['url', (socket) => ({ url: url({ socket }) })],
-  ['client', (socket) => ({ client: clientForThisTest(socket) })],
+  ['url', (socket) => ({ redis: url({ socket }) })],
+  ['options of ioredis', (socket) => ({ redis: { path: socket } })],
 ]
 
 describe.skipIf(inMemory).each(senders)('with %s', (_, optionsOf) => {
@@ -124,7 +123,7 @@ test.skipIf(inMemory)(
   'a Redis that does not answer counts as lost; held sessions are checked when it answers again',
   async () => {
     const redis = await redisForThisTest()
-    const store = await readyStore({ url: url(redis), deadlineMs: 500 })
+    const store = await readyStore({ redis: url(redis), deadlineMs: 500 })
     const held = idOf((await store.login('ada')).token)
     const { told, listener } = toldListener([held, 'unknown'])
     await store.onSessionEnded(listener)
@@ -139,7 +138,7 @@ test.skipIf(inMemory)(
   'a listener learns that there is no subscription, if it is added during an outage',
   async () => {
     const redis = await redisForThisTest()
-    const store = await readyStore({ url: url(redis) })
+    const store = await readyStore({ redis: url(redis) })
     const [first, second] = [toldListener(), toldListener()]
     await store.onSessionEnded(first.listener)
     redis.program.signal('SIGKILL')
@@ -150,7 +149,7 @@ test.skipIf(inMemory)(
 )
 
 test.skipIf(inMemory)('a listener whose held throws keeps no other from its check', async () => {
-  const store = await readyStore({ url: url() })
+  const store = await readyStore({ redis: url() })
   const warnings = warningsOfThisTest()
   const { told, listener } = toldListener(['unknown'])
   await store.onSessionEnded({
@@ -166,7 +165,7 @@ test.skipIf(inMemory)('a listener whose held throws keeps no other from its chec
 })
 
 test('if a listener fails, there is a warning, and the others are still called', async () => {
-  const store = await readyStore({ url: url() })
+  const store = await readyStore({ redis: url() })
   const warnings = warningsOfThisTest()
   const { told, listener } = toldListener()
   await store.onSessionEnded({ ended: () => Promise.reject(new Error('mine')) })
@@ -179,7 +178,7 @@ test('if a listener fails, there is a warning, and the others are still called',
 
 describe('onSessionEnded rejects', () => {
   test('anything that is no listener', async () => {
-    const store = newStore({ url: url() })
+    const store = newStore({ redis: url() })
     const held = [] as never
     await expect(store.onSessionEnded({ ended: vi.fn(), held })).rejects.toThrow('functions held')
     await expect(store.onSessionEnded({} as never)).rejects.toThrow(
@@ -197,14 +196,14 @@ describe('onSessionEnded rejects', () => {
   test.skipIf(inMemory)(
     'without a connection, and without the permission; ready rejects without that to publish',
     async () => {
-      const none = newStore({ url: 'unix:///nowhere/redis.sock' })
+      const none = newStore({ redis: 'unix:///nowhere/redis.sock' })
       await expect(none.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject({
         code: 'ONETRIP_NOT_SENT',
       })
       await server.redis.call('ACL', 'SETUSER', 'mute', 'on', `>${SECRET}`, '~*', '+@all')
       await server.redis.call('ACL', 'SETUSER', 'mute', 'resetchannels')
       const store = newStore({
-        client: clientForThisTest(server.socket, { username: 'mute', password: SECRET }),
+        redis: { path: server.socket, username: 'mute', password: SECRET },
       })
       const refused = { code: 'ONETRIP_REFUSED', mayHaveWritten: false }
       await expect(store.onSessionEnded({ ended: vi.fn() })).rejects.toMatchObject(refused)

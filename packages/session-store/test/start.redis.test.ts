@@ -3,20 +3,14 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import { prefixedKeys, type SessionStoreOptions } from '../src/index.ts'
-import {
-  adminForThisTest,
-  clientForThisTest,
-  newStore,
-  readyStore,
-  warningsOfThisTest,
-} from './fixture.ts'
+import { adminForThisTest, newStore, readyStore, warningsOfThisTest } from './fixture.ts'
 import { layouts } from './retention-fixture.ts'
 
 const server = redisOfThisFile()
 const url = () => `unix://${server.socket}`
 
 const storeWith = (partitions: number, options: Partial<SessionStoreOptions> = {}) =>
-  newStore({ url: url(), keys: partitionedKeys(partitions), ...options })
+  newStore({ redis: url(), keys: partitionedKeys(partitions), ...options })
 
 const recorded = () => server.redis.hget('janitor:tasks', 'partitions')
 
@@ -56,7 +50,7 @@ describe.each(layouts)('%s', (_, layout) => {
   const keys = prefixedKeys(prefix, layout)
   const id = 'any'
   const startAt = (options = {}) =>
-    newStore({ url: `unix://${server.socket}`, keys: layout, ...options }).ready()
+    newStore({ redis: `unix://${server.socket}`, keys: layout, ...options }).ready()
 
   test.each([
     [keys.login(id), 'sorted set', () => server.redis.zadd(keys.login(id), 1, 'x'), 'hash'],
@@ -85,7 +79,7 @@ describe.each(layouts)('%s', (_, layout) => {
   })
 })
 
-const start = () => readyStore({ url: `unix://${server.socket}` })
+const start = () => readyStore({ redis: `unix://${server.socket}` })
 
 const configure = (policy: string, maxmemory = '100mb') =>
   server.redis.config('SET', 'maxmemory-policy', policy, 'maxmemory', maxmemory)
@@ -107,15 +101,15 @@ test.each([
 test('a user that may not use the keys cannot start', async () => {
   await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '+@all', '~shop:*', '&shop:*')
   const shop = `unix://shop:any@localhost${server.socket}`
-  await expect(newStore({ url: shop }).ready()).rejects.toMatchObject({
+  await expect(newStore({ redis: shop }).ready()).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     message: 'Redis refused HGET (command 1 of 1): NOPERM',
   })
-  await newStore({ url: shop, prefix: 'shop:' }).ready()
+  await newStore({ redis: shop, prefix: 'shop:' }).ready()
 })
 
 test('a start waits while Redis is busy with a script', async () => {
-  const store = await readyStore({ url: url() })
+  const store = await readyStore({ redis: url() })
   await server.redis.config('SET', 'busy-reply-threshold', '1')
   const script = adminForThisTest(server.socket)
   const running = script.eval('while true do end', 0).catch((error: Error) => error.message)
@@ -132,7 +126,7 @@ test('a user without the permission for INFO can start', async () => {
   await server.redis.call('ACL', 'SETUSER', 'shop', 'on', 'nopass', '~*', '&*', '+@all', '-info')
   const warnings = warningsOfThisTest()
   const login = { username: 'shop', password: 'any', enableReadyCheck: false }
-  await readyStore({ client: clientForThisTest(server.socket, login) })
+  await readyStore({ redis: { path: server.socket, ...login } })
   expect(warnings).toEqual([])
 })
 

@@ -7,10 +7,10 @@ import { testModel } from './model-tests.ts'
 const server = redisOfThisFile()
 const url = () => `unix://${server.socket}`
 
-testModel({ server, open: (options) => readyStore({ ...options, url: url() }) })
+testModel({ server, open: (options) => readyStore({ ...options, redis: url() }) })
 
 test.skipIf(inMemory)('a view is one write of five commands', async () => {
-  const store = await readyStore({ url: url() })
+  const store = await readyStore({ redis: url() })
   const { token } = await store.login('ada')
   await server.redis.config('RESETSTAT')
   await store.recordView(token, 'book')

@@ -7,7 +7,7 @@ import { makeCertificates, SERVER_NAME } from '@onetrip/stack/testing/certificat
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { tlsFrontForThisTest } from '@onetrip/stack/testing/tls.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { SessionStoreOptions } from '../src/index.ts'
+import { parseRedisUrl, type SessionStoreOptions } from '../src/index.ts'
 import { newStore } from './fixture.ts'
 
 const server = redisOfThisFile()
@@ -23,6 +23,9 @@ beforeAll(() => {
   trusted = { ca: authority.cert, cert: client.cert, key: client.key }
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** The options for a URL with these options of TLS. */
+const at = (url: string, tls: ConnectionOptions) => parseRedisUrl(url, tls).options
 
 async function view(options: Partial<SessionStoreOptions>) {
   const store = newStore(options)
@@ -44,14 +47,14 @@ test('works with TLS, a client certificate, SNI, an ACL user and a database', as
   const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
   const url = `rediss://shop:p%40ss@127.0.0.1:${port}/3`
   const tls = { ...trusted, servername: SERVER_NAME }
-  expect(await view({ url, tls })).toEqual({ user: 'ada', views: 1 })
+  expect(await view({ redis: at(url, tls) })).toEqual({ user: 'ada', views: 1 })
   expect(new Set(names)).toEqual(new Set([SERVER_NAME]))
   expect(await server.redis.info('keyspace')).toContain('db3:')
 })
 
 test('the host of the URL is the name by default', async () => {
   const { port, names } = await tlsFrontForThisTest(server.socket, certificates)
-  await view({ url: `rediss://localhost:${port}`, tls: trusted })
+  await view({ redis: at(`rediss://localhost:${port}`, trusted) })
   expect(names).toEqual(['localhost'])
 })
 
@@ -65,7 +68,7 @@ test.each([
 ])('%s: ready() fails, and the cause has the error of TLS', async (_name, change, code) => {
   const { port } = await tlsFrontForThisTest(server.socket, certificates)
   const url = `rediss://localhost:${port}`
-  await expect.poll(() => failure({ url, tls: { ...trusted, ...change } })).toMatch(code)
+  await expect.poll(() => failure({ redis: at(url, { ...trusted, ...change }) })).toMatch(code)
 })
 
 test.each(['missing', 'untrusted'])('a client certificate that is %s is refused', async (which) => {
@@ -74,23 +77,20 @@ test.each(['missing', 'untrusted'])('a client certificate that is %s is refused'
   const own = which === 'missing' ? {} : { cert: stranger.cert, key: stranger.key }
   const tls = { ca: authority.cert, ...own }
   await expect(
-    view({ url: `rediss://localhost:${port}`, tls, deadlineMs: 300 }),
+    view({ redis: at(`rediss://localhost:${port}`, tls), deadlineMs: 300 }),
   ).rejects.toMatchObject({ code: 'ONETRIP_NOT_SENT' })
   expect(names).toEqual([])
 })
 
 test('unusable TLS options throw a TypeError', () => {
   const { client } = certificates
-  const create = (options: Partial<SessionStoreOptions>) => () =>
-    newStore({ url: 'rediss://h', ...options })
-  expect(create({ url: 'redis://h', tls: trusted })).toThrow('begins with rediss://')
-  expect(create({ url: 'unix:///redis.sock', tls: trusted })).toThrow('begins with rediss://')
-  expect(create({ tls: { cert: client.cert } })).toThrow('set both cert and key, or neither')
-  expect(create({ tls: { ca: '-----BEGIN CERTIFICATE-----\nabc' } })).toThrow(
-    'unusable ca, cert or key',
-  )
+  expect(() => at('redis://h', trusted)).toThrow('begins with rediss://')
+  expect(() => at('unix:///redis.sock', trusted)).toThrow('begins with rediss://')
+  const create = (tls: ConnectionOptions) => () => newStore({ redis: { host: 'h', tls } })
+  expect(create({ cert: client.cert })).toThrow('set both cert and key, or neither')
+  expect(create({ ca: '-----BEGIN CERTIFICATE-----\nabc' })).toThrow('unusable ca, cert or key')
   const { key } = certificates.stranger
-  expect(create({ tls: { cert: client.cert, key } })).toThrow('unusable ca, cert or key')
+  expect(create({ cert: client.cert, key })).toThrow('unusable ca, cert or key')
 })
 
 test("Redis's own TLS, with a client certificate", async (context) => {
@@ -109,8 +109,10 @@ test("Redis's own TLS, with a client certificate", async (context) => {
   })
   const url = `rediss://localhost:${port}`
   expect(redis).toBeDefined()
-  expect(await view({ url, tls: trusted })).toEqual({ user: 'ada', views: 1 })
-  await expect(view({ url, tls: { ca: authority.cert }, deadlineMs: 300 })).rejects.toMatchObject({
+  expect(await view({ redis: at(url, trusted) })).toEqual({ user: 'ada', views: 1 })
+  await expect(
+    view({ redis: at(url, { ca: authority.cert }), deadlineMs: 300 }),
+  ).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
   })
 })

@@ -11,7 +11,7 @@ import { messagesOf, readyStore } from './fixture.ts'
 
 const server = redisOfThisFile()
 
-const storeForThisTest = () => readyStore({ url: `unix://${server.socket}` })
+const storeForThisTest = () => readyStore({ redis: `unix://${server.socket}` })
 
 test('an operation is traced from its call to its result', async () => {
   const store = await storeForThisTest()

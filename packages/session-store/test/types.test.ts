@@ -1,14 +1,13 @@
 import { expectTypeOf, test } from 'vitest'
 import { partitionedKeys } from '../src/cluster/index.ts'
 import {
-  createSessionStore,
   type Keys,
   type LoginOptions,
   type NewSession,
   type RecordedView,
   type Session,
   type SessionData,
-  type SessionStore,
+  SessionStore,
   type SessionStoreOptions,
 } from '../src/index.ts'
 import type { FastifySessionsOptions, RequestSession } from '../src/web/fastify.ts'
@@ -16,7 +15,7 @@ import type { FastifySessionsOptions, RequestSession } from '../src/web/fastify.
 // `npm run typecheck` checks these; at run time they only import the package.
 
 test('the types of arguments and results', () => {
-  const create = (options: SessionStoreOptions) => createSessionStore(options)
+  const create = (options: SessionStoreOptions) => new SessionStore(options)
   expectTypeOf(create).returns.toEqualTypeOf<SessionStore>()
   expectTypeOf<SessionStore['login']>().toEqualTypeOf<
     (user: string, options?: LoginOptions) => Promise<NewSession>
@@ -39,11 +38,11 @@ test('the types of arguments and results', () => {
 test('invalid options do not compile', () => {
   const build = () => {
     // @ts-expect-error tokens are required
-    createSessionStore({ url: 'redis://127.0.0.1' })
+    new SessionStore({ redis: 'redis://127.0.0.1' })
     // @ts-expect-error an incomplete sender
-    createSessionStore({ tokens: { secrets: [] }, sender: { name: 'own' } })
+    new SessionStore({ tokens: { secrets: [] }, sender: { name: 'own' } })
     // @ts-expect-error a client of another library
-    createSessionStore({ client: { get() {} }, tokens: { secrets: [] } })
+    new SessionStore({ client: { get() {} }, tokens: { secrets: [] } })
   }
   expectTypeOf(build).toBeFunction()
 })
@@ -54,7 +53,7 @@ interface Fields {
 }
 
 test('typed session data', () => {
-  const create = (options: SessionStoreOptions) => createSessionStore<Fields>(options)
+  const create = (options: SessionStoreOptions) => new SessionStore<Fields>(options)
   expectTypeOf(create).returns.toEqualTypeOf<SessionStore<Fields>>()
   const uses = async (store: SessionStore<Fields>, session: RequestSession<Fields>) => {
     const { fields } = await store.data('token')

@@ -1,9 +1,10 @@
-import { contextOf } from '../src/context.ts'
 import type { SessionStore } from '../src/index.ts'
 import { updateToken } from '../src/operations/views.ts'
+import { issuedAt } from '../src/tokens/tokens.ts'
+import { idOf } from './fixture.ts'
 
 /** A token without a session. */
-export const issueToken = (store: SessionStore): string => contextOf(store).tokens.issue()
+export const issueToken = (store: SessionStore): string => store.tokens.issue()
 
 /** `update_token` of the source articles: starts or refreshes the session of a token, and records a view. */
 export async function runUpdateToken(
@@ -12,6 +13,7 @@ export async function runUpdateToken(
   user: string,
   item?: string,
 ): Promise<void> {
-  const { keys, tokens, now } = contextOf(store)
-  await store.run(updateToken(keys, { id: tokens.verify(token), user, item }, now()))
+  const { keys, tokens } = store
+  const now = issuedAt(idOf(tokens.issue())) ?? 0 // by the clock of the store
+  await store.run(updateToken(keys, { id: tokens.verify(token), user, item }, now))
 }

@@ -19,7 +19,7 @@ describe.each([
   beforeEach(async () => {
     now = START
     store = await readyStore({
-      url: `unix://${server.socket}`,
+      redis: `unix://${server.socket}`,
       keys,
       idleSeconds: 100,
       maxSessionsPerUser: 1_000,

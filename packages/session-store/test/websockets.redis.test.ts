@@ -48,7 +48,7 @@ test('websocket.ts: a logout closes the WebSockets of its session, also if the s
 test('watchSession calls back once, at the end of the session or of the token', async () => {
   let now = Date.now()
   const store = await readyStore({
-    url: `unix://${server.socket}`,
+    redis: `unix://${server.socket}`,
     tokens: { ...tokens, lifetimeSeconds: 60, clock: () => now },
   })
   const ends: string[] = []

@@ -1,18 +1,17 @@
 import {
   type Command,
-  createSessionStore,
   type Outcome,
   type Sender,
-  type SessionStore,
+  SessionStore,
   type SessionStoreOptions,
   StoreError,
 } from '@onetrip/session-store'
 import { check, execute } from './commands.ts'
 import { Memory } from './memory.ts'
 
-type Sending = 'url' | 'tls' | 'client' | 'poolSize' | 'sender'
+type Sending = 'redis' | 'poolSize' | 'sender'
 
-/** Those of `createSessionStore`, except how commands are sent. The default of `janitor` is `'elsewhere'`. */
+/** Those of `SessionStore`, except how commands are sent. The default of `janitor` is `'elsewhere'`. */
 export interface TestStoreOptions extends Omit<SessionStoreOptions, Sending | 'tokens'> {
   /** The default of `secrets` is a secret that everybody knows. */
   tokens?: Partial<Omit<SessionStoreOptions['tokens'], 'clock'>>
@@ -53,13 +52,13 @@ const SECRET = 'the secret of the store for tests, which everybody knows'
  * A store without Redis, for the tests of an application. It is a session store whose commands are executed in memory,
  * at once, without sockets. Its janitor does not run by itself.
  *
- * @throws TypeError as `createSessionStore`; in production, unless `allowInProduction` is true.
+ * @throws TypeError as `SessionStore`; in production, unless `allowInProduction` is true.
  */
 export function createTestStore(options: TestStoreOptions = {}): TestStore {
   const { allowInProduction = false, tokens, ...others } = options
   if (process.env.NODE_ENV === 'production' && allowInProduction !== true) {
     throw new TypeError(
-      'a store for tests loses all sessions with its process: use createSessionStore in production, or set allowInProduction',
+      'a store for tests loses all sessions with its process: use SessionStore in production, or set allowInProduction',
     )
   }
   const clock = {
@@ -70,7 +69,7 @@ export function createTestStore(options: TestStoreOptions = {}): TestStore {
   }
   const now = () => clock.now
   const { sender, failNext, loseSubscriptions } = memorySender(new Memory(now))
-  const store = createSessionStore({
+  const store = new SessionStore({
     janitor: 'elsewhere',
     ...others,
     tokens: { secrets: [SECRET], ...tokens, clock: now },

@@ -2,7 +2,6 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Command, memberScores, type Reply } from '../../session-store/src/command.ts'
-import { contextOf } from '../../session-store/src/context.ts'
 import type { SessionStore, SessionStoreOptions } from '../../session-store/src/index.ts'
 import { codeOf, idOf, newStore, tokens } from '../../session-store/test/fixture.ts'
 import { Clock, withAnyClock } from '../../session-store/test/retention-fixture.ts'
@@ -81,9 +80,8 @@ async function play({ store, issued }: World, step: Step): Promise<unknown> {
 
 /** All keys and their values. */
 async function contentsOf(store: SessionStore): Promise<unknown[]> {
-  const { runner } = contextOf(store)
   const replyTo = (command: Command) =>
-    runner.run({ commands: [command], readOnly: true, read: ([reply]) => reply as Reply })
+    store.run({ commands: [command], readOnly: true, read: ([reply]) => reply as Reply })
   const [, keys] = (await replyTo(['SCAN', '0', 'COUNT', 10_000])) as [string, string[]]
   return await Promise.all(
     keys.map(async (key) => {
@@ -122,7 +120,7 @@ test('a store in memory gives the same results as Redis', async () => {
   }
   const storeWith = (own: Partial<SessionStoreOptions>) =>
     withAnyClock(newStore({ ...options, ...own }))
-  const redis = storeWith({ url: `unix://${server.socket}` })
+  const redis = storeWith({ redis: `unix://${server.socket}` })
   await redis.ready()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {

@@ -164,7 +164,7 @@ test('errors that Redis replies are refusals', async () => {
 test('production is refused, unless it is allowed', () => {
   vi.stubEnv('NODE_ENV', 'production')
   onTestFinished(() => void vi.unstubAllEnvs())
-  expect(() => createTestStore()).toThrow('use createSessionStore in production')
+  expect(() => createTestStore()).toThrow('use SessionStore in production')
   expect(() => createTestStore({ allowInProduction: 'yes' as never })).toThrow(TypeError)
   testStore({ allowInProduction: true })
 })
@@ -172,7 +172,9 @@ test('production is refused, unless it is allowed', () => {
 test('options are those of a store', () => {
   expect(() => createTestStore({ idleSeconds: 0 })).toThrow('idleSeconds')
   expect(() => createTestStore({ idelSeconds: 1 } as never)).toThrow('idelSeconds')
-  expect(() => createTestStore({ url: 'redis://127.0.0.1' } as never)).toThrow('exactly one of url')
+  expect(() => createTestStore({ redis: 'redis://127.0.0.1' } as never)).toThrow(
+    'exactly one of redis',
+  )
 })
 
 test('a service on Express works, and answers 503 while Redis does not', async () => {

@@ -1,20 +1,19 @@
-import type { ConnectionOptions } from 'node:tls'
 import {
   connectionChannel,
   disconnectionChannel,
   longLivedConnection,
   parseRedisUrl,
+  type RedisOptions,
   type Sender,
   StoreError,
-  safeRedisOptions,
+  shortLivedConnection,
   subscribeWith,
 } from '@onetrip/session-store'
-import { Redis, type RedisOptions } from 'ioredis'
+import type { Redis } from 'ioredis'
 
 /** One Redis server, and how to use it. */
 export interface Target {
-  url: string
-  tls?: ConnectionOptions | undefined
+  redis: string | RedisOptions
   /** Number of shared connections. */
   poolSize: number
   /** Timeout of an operation. */
@@ -30,7 +29,7 @@ export interface Pool extends Required<Pick<Sender, 'connections' | 'subscribe' 
 /** Does not connect before the first `next`. Unlike the store's pool, it keeps a connection that stays silent. */
 export function openPool(target: Target): Pool {
   const { poolSize, deadlineMs } = target
-  const all = Array.from({ length: poolSize }, () => longLivedConnection(target, deadlineMs))
+  const all = Array.from({ length: poolSize }, () => longLivedConnection(target.redis, deadlineMs))
   const ready = () => all.filter(({ status, stream }) => status === 'ready' && stream.writable)
   let turn = 0
   let lastError: Error | undefined
@@ -66,21 +65,14 @@ export const subscribing =
     subscribeWith(shortConnection(target), ...subscription)
 
 /** A connection that never retries. Connects when you call `connect()`. */
-export const shortConnection = (
-  { url, tls, deadlineMs }: Target,
-  options: Omit<RedisOptions, 'replyMapping'> = {},
-): Redis =>
-  new Redis({
-    ...parseRedisUrl(url, tls).options,
-    ...options,
-    ...safeRedisOptions,
-    lazyConnect: true,
-    connectTimeout: deadlineMs,
-    retryStrategy: null,
-  })
+export const shortConnection = ({ redis, deadlineMs }: Target, options: RedisOptions = {}): Redis =>
+  shortLivedConnection({ ...optionsOf(redis), ...options }, deadlineMs)
 
-export function nameOf({ url, tls }: Target): string {
-  const { path, host, port } = parseRedisUrl(url, tls).options
+const optionsOf = (redis: string | RedisOptions): RedisOptions =>
+  typeof redis === 'string' ? parseRedisUrl(redis).options : redis
+
+export function nameOf({ redis }: Target): string {
+  const { path, host, port } = optionsOf(redis)
   return path ?? `${host}:${port}`
 }
 

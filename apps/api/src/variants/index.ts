@@ -20,8 +20,8 @@ const variants = { naive, sequential, pipeline }
 /** The options of a store that sends to one server with a strategy. */
 export function sendingBy(
   strategy: StrategyName,
-  { url, tls, poolSize, deadlineMs }: Target,
+  { redis, poolSize, deadlineMs }: Target,
 ): { sender: Sender } | Omit<Target, 'deadlineMs'> {
-  if (strategy === 'batch') return { url, tls, poolSize }
-  return { sender: variants[strategy]({ url, tls, poolSize, deadlineMs }) }
+  if (strategy === 'batch') return { redis, poolSize }
+  return { sender: variants[strategy]({ redis, poolSize, deadlineMs }) }
 }

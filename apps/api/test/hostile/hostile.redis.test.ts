@@ -1,4 +1,4 @@
-import { createSessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { dumpOf, type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { Redis } from 'ioredis'
@@ -42,8 +42,8 @@ describe('gets the expected status, and changes nothing in Redis:', () => {
   })
 
   async function issuedBy(signingSecret: string, secondsFromNow: number): Promise<string> {
-    const store = createSessionStore({
-      url: `unix://${server.socket}`,
+    const store = new SessionStore({
+      redis: `unix://${server.socket}`,
       tokens: { secrets: [signingSecret], clock: () => Date.now() + secondsFromNow * 1000 },
     })
     try {

@@ -1,9 +1,4 @@
-import {
-  articleKeys,
-  createSessionStore,
-  type Keys,
-  type SessionStore,
-} from '@onetrip/session-store'
+import { articleKeys, type Keys, SessionStore } from '@onetrip/session-store'
 import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 import { clusterOf } from '@onetrip/stack/address.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
@@ -28,7 +23,7 @@ export async function withSessions<Result>(
   const partitions = Number(process.env.REDIS_PARTITIONS || 64)
   const cluster = clusterOf(redis)
   const keys = cluster ? partitionedKeys(partitions) : articleKeys
-  const store = createSessionStore({
+  const store = new SessionStore({
     ...(cluster ? { sender: clusterSender(cluster) } : { url: redis }),
     keys,
     tokens: { secrets: [secret] },

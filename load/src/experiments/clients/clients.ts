@@ -1,4 +1,4 @@
-import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -95,7 +95,7 @@ Examples:
     const secret = newSecret()
     const maxInFlight = Math.max(...callers)
     const tokens = { secrets: [secret] }
-    const store = createSessionStore({ url: server.url, tokens, janitor: 'elsewhere', maxInFlight })
+    const store = new SessionStore({ redis: server.url, tokens, janitor: 'elsewhere', maxInFlight })
     context.defer(() => store.close())
     await store.ready()
     const logIn = async (_: unknown, index: number) => {

@@ -1,4 +1,4 @@
-import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { clusterSender, createCluster, partitionedKeys } from '@onetrip/session-store/cluster'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
@@ -48,10 +48,10 @@ export async function startViews(
   const open = async () => {
     const client = isCluster ? createCluster(addresses) : null
     if (client) context.defer(() => client.disconnect())
-    const store = createSessionStore(
+    const store = new SessionStore(
       client
         ? { ...common, sender: clusterSender({ client }), keys: partitionedKeys(partitions) }
-        : { ...common, url: `redis://127.0.0.1:${addresses[0]?.port}` },
+        : { ...common, redis: `redis://127.0.0.1:${addresses[0]?.port}` },
     )
     context.defer(() => store.close())
     await store.ready()

@@ -1,11 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  createSessionStore,
-  type Outcome,
-  type Sender,
-  type SessionStore,
-  safeRedisOptions,
-} from '@onetrip/session-store'
+import { type Outcome, type Sender, SessionStore } from '@onetrip/session-store'
 import { redisAddress } from '@onetrip/stack/address.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { sendingOf } from '../../compared-strategies.ts'
@@ -138,10 +132,10 @@ async function recordViews(
 function storeBy(strategy: Client['strategy'], url: string): SessionStore {
   const options = { tokens: { secrets: [newSecret()] }, janitor: 'elsewhere' } as const
   return strategy === 'closes-itself'
-    ? createSessionStore({ ...options, sender: closingItself(url) })
-    : createSessionStore({
+    ? new SessionStore({ ...options, sender: closingItself(url) })
+    : new SessionStore({
         ...options,
-        ...sendingOf(strategy, { url, poolSize: 1, deadlineMs: DEADLINE_MS }),
+        ...sendingOf(strategy, { redis: url, poolSize: 1, deadlineMs: DEADLINE_MS }),
         deadlineMs: DEADLINE_MS,
       })
 }
@@ -152,7 +146,8 @@ const closingItself = (url: string): Sender => ({
   async send({ commands }) {
     const redis = await connectOnce({
       ...redisAddress(url).options,
-      ...safeRedisOptions,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
       connectTimeout: DEADLINE_MS,
       protocol: 2,
       enableReadyCheck: false,

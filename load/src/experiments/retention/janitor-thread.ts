@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createSessionStore, type JanitorOptions } from '@onetrip/session-store'
+import { type JanitorOptions, SessionStore } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 
 // Runs the store's janitor in its own thread with its own event loop. It posts a message when it is connected, waits
@@ -14,7 +14,11 @@ export interface JanitorWork {
 }
 
 const { url, limits, untilSwept } = workerData as JanitorWork
-const store = createSessionStore({ url, tokens: { secrets: [newSecret()] }, janitor: 'elsewhere' })
+const store = new SessionStore({
+  redis: url,
+  tokens: { secrets: [newSecret()] },
+  janitor: 'elsewhere',
+})
 let removed = 0
 const janitor = store.janitor({
   ...limits,

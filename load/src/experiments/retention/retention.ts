@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import { createHistogram } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createSessionStore, type SessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -72,7 +72,7 @@ Examples:
     const server = await context.startRedis({ build: 'patched' })
     const tokens = { secrets: [newSecret()] }
     const { url } = server
-    const store = createSessionStore({ url, tokens, deadlineMs: 60_000, janitor: 'elsewhere' })
+    const store = new SessionStore({ redis: url, tokens, deadlineMs: 60_000, janitor: 'elsewhere' })
     context.defer(() => store.close())
     await store.ready()
     const redis = new Redis(server.socket)

@@ -1,10 +1,4 @@
-import {
-  articleKeys,
-  createSessionStore,
-  parseInfo,
-  type SessionStore,
-  updateToken,
-} from '@onetrip/session-store'
+import { articleKeys, parseInfo, SessionStore, updateToken } from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -53,10 +47,14 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
   const { strategy, operation, concurrency, seconds, signal } = options
   const pattern = operation === 'pattern' ? await openPattern(options) : undefined
   const redis = new Redis(server.socket)
-  const store = createSessionStore({
+  const store = new SessionStore({
     ...(operation === 'pattern'
-      ? { url: options.url, prefix: 'pattern:' }
-      : sendingOf(strategy, { ...options, deadlineMs: DEADLINE_MS })),
+      ? { redis: options.url, prefix: 'pattern:' }
+      : sendingOf(strategy, {
+          redis: options.url,
+          poolSize: options.poolSize,
+          deadlineMs: DEADLINE_MS,
+        })),
     tokens: { secrets: [newSecret()] },
     deadlineMs: DEADLINE_MS,
     janitor: 'elsewhere', // its commands would be measured, too

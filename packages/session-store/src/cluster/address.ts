@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls'
-import type { NamesOf } from '../option-names.ts'
+import type { NamesOf } from '../input.ts'
 import { checkTls, hostOf } from '../redis/redis-url.ts'
 
 /** Credentials and TLS for the servers of a cluster, or for those that sentinels monitor. */

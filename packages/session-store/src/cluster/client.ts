@@ -1,6 +1,5 @@
 import { Cluster, type ClusterNode, type ClusterOptions } from 'ioredis'
-import { retryDelayMs, shortConnection } from '../redis/client.ts'
-import { checkClientOptions, type Unsupported, unsupportedOptions } from '../redis/client-check.ts'
+import { retryDelayMs, shortConnection, unsupportedOptions } from '../redis/client.ts'
 import { limitHandshake } from '../redis/handshake.ts'
 import { type ClusterAddress, clusterOptions } from './address.ts'
 
@@ -17,8 +16,20 @@ export const safeClusterOptions = {
   redisOptions: { ...neverResend, socketTimeout: 10_000 },
 } as const
 
+/** An option of ioredis that must keep its default in an injected client, and why. */
+type Unsupported = readonly [name: string, byDefault: unknown, why: string]
+
+const defaultOf: Record<string, unknown> = {
+  reconnectOnError: null,
+  stringNumbers: false,
+  monitor: false,
+  keyPrefix: '',
+}
+
 const unsupportedClusterOptions: readonly Unsupported[] = [
-  ...unsupportedOptions,
+  ...Object.entries(unsupportedOptions).map(
+    ([name, why]): Unsupported => [name, defaultOf[name], why],
+  ),
   ['db', 0, 'a cluster has only database 0'],
   ['enableAutoPipelining', false, 'it can resend a command when a slot moves'],
   ['scaleReads', 'master', 'a replica may still have a session that has ended'],
@@ -36,6 +47,37 @@ export function checkCluster(client: Cluster): void {
     given: [options, options.redisOptions ?? {}],
     unsupported: unsupportedClusterOptions,
   })
+}
+
+/**
+ * @param preset The name of `safe`, the options that the client must have.
+ * @param given The client's options, and those of its nodes.
+ * @throws TypeError naming the options to change.
+ */
+function checkClientOptions(
+  preset: string,
+  safe: object,
+  { given, unsupported }: { given: readonly object[]; unsupported: readonly Unsupported[] },
+): void {
+  const valuesOf = (name: string) => given.map((options) => Reflect.get(options, name))
+  const wrong = unsupported
+    .filter(([name, byDefault]) =>
+      valuesOf(name).some((value) => (value ?? byDefault) !== byDefault),
+    )
+    .map(([name, , why]) => `${name} (${why})`)
+  if (wrong.length > 0) {
+    throw new TypeError(
+      `this ioredis client has options that are not supported: ${wrong.join('; ')}`,
+    )
+  }
+  const missing = Object.entries(safe)
+    .filter(([name, value]) => typeof value !== 'object' && valuesOf(name)[0] !== value)
+    .map(([name, value]) => `${name}: ${value}`)
+  if (missing.length > 0) {
+    throw new TypeError(
+      `this ioredis client could send a write twice or late; set ${missing.join(', ')} (see ${preset})`,
+    )
+  }
 }
 
 /**

@@ -1,10 +1,12 @@
 import type { ConnectionOptions } from 'node:tls'
-import type { ServerLocation } from '../redis/client.ts'
+import type { RedisOptions } from '../redis/client.ts'
 import { parseRedisUrl } from '../redis/redis-url.ts'
 import { type ClusterAddress, checkAddress, type SentinelAddress } from './address.ts'
 
-/** Where Redis is: exactly one of `url`, `cluster` and `sentinel` is set. */
-export interface RedisLocation extends ServerLocation {
+/** Where Redis is: exactly one of `redis`, `cluster` and `sentinel` is set. */
+export interface RedisLocation {
+  /** A single server. */
+  redis?: RedisOptions | undefined
   cluster?: ClusterAddress | undefined
   sentinel?: SentinelAddress | undefined
 }
@@ -25,10 +27,7 @@ const SEVERAL_HOSTS =
  */
 export function parseLocation(url: string, details: Details = {}): RedisLocation {
   const { tls, ...credentials } = details
-  if (!/^rediss?\+/.test(url)) {
-    parseRedisUrl(url, tls)
-    return { url, tls }
-  }
+  if (!/^rediss?\+/.test(url)) return { redis: parseRedisUrl(url, tls).options }
   const [match, scheme, kind, user, password, hosts = '', name = ''] = SEVERAL_HOSTS.exec(url) ?? []
   if (!match || (kind === 'cluster' && name !== '')) throw invalid()
   if (tls && scheme === 'redis') {

@@ -1,7 +1,6 @@
 import { Cluster, type Redis } from 'ioredis'
 import type { Command } from '../command.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { checkDeadline, DEFAULT_DEADLINE_MS } from '../redis/choose.ts'
+import { checkOptionNames, checkRange, MAX_TIMEOUT_MS, type NamesOf } from '../input.ts'
 import { safeRedisOptions } from '../redis/client.ts'
 import { Deadlines } from '../redis/deadlines.ts'
 import { sendPipeline, sendWith } from '../redis/frame.ts'
@@ -49,8 +48,8 @@ const optionNames: NamesOf<ClusterSenderOptions> = {
  */
 export function clusterSender(options: ClusterSenderOptions): Sender {
   checkOptionNames('clusterSender', options, optionNames)
-  const { client, deadlineMs = DEFAULT_DEADLINE_MS, ...login } = options
-  checkDeadline(deadlineMs)
+  const { client, deadlineMs = 2_000, ...login } = options
+  checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
   if ((client === undefined) === (login.nodes === undefined)) {
     throw new TypeError('clusterSender needs either nodes or client')
   }

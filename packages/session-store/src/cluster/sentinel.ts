@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { batchingPool, checkDeadline, DEFAULT_DEADLINE_MS } from '../redis/choose.ts'
+import { checkOptionNames, checkRange, MAX_TIMEOUT_MS, type NamesOf } from '../input.ts'
+import { batching } from '../redis/batching.ts'
 import {
   longLived,
   type RedisOptions,
@@ -9,6 +9,7 @@ import {
   sharedConnection,
   shortConnection,
 } from '../redis/client.ts'
+import { pooled } from '../redis/pool.ts'
 import type { Sender } from '../redis/sender.ts'
 import { loginNames, type SentinelAddress, sentinelOptions } from './address.ts'
 
@@ -35,9 +36,10 @@ const optionNames: NamesOf<SentinelSenderOptions> = {
  */
 export function sentinelSender(options: SentinelSenderOptions): Sender {
   checkOptionNames('sentinelSender', options, optionNames)
-  const { poolSize, deadlineMs = DEFAULT_DEADLINE_MS, ...address } = options
-  checkDeadline(deadlineMs)
-  return batchingPool({ server: serverOf(address), poolSize, deadlineMs })
+  const { poolSize = 1, deadlineMs = 2_000, ...address } = options
+  checkRange('deadlineMs', deadlineMs, { min: 1, max: MAX_TIMEOUT_MS })
+  checkRange('poolSize', poolSize, { min: 1, max: 1_000, integer: true })
+  return batching(pooled({ server: serverOf(address), poolSize, deadlineMs }))
 }
 
 /** As `longLivedConnection`, to the current primary. @throws TypeError if an option is invalid. */

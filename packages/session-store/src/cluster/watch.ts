@@ -1,5 +1,33 @@
 import type { Cluster, Redis } from 'ioredis'
-import { type ClientWatch, sharedWatches, watchConnection } from '../redis/client-watch.ts'
+import { type ClientWatch, watchConnection } from '../redis/client-watch.ts'
+
+/** Returns a function that watches clients. Stores that share a client share its watch, until the last one stops. */
+function sharedWatches<Client extends object, Options>(
+  start: (client: Client, options: Options) => ClientWatch,
+): (client: Client, options: Options) => ClientWatch {
+  const watched = new WeakMap<Client, { watch: ClientWatch; stores: number }>()
+  return (client, options) => {
+    const shared = watched.get(client) ?? { watch: start(client, options), stores: 0 }
+    watched.set(client, shared)
+    shared.stores++
+    let stopped = false
+    return {
+      get isReady() {
+        return shared.watch.isReady
+      },
+      get lastError() {
+        return shared.watch.lastError
+      },
+      stop() {
+        if (stopped) return
+        stopped = true
+        if (--shared.stores > 0) return
+        shared.watch.stop()
+        watched.delete(client)
+      },
+    }
+  }
+}
 
 /**
  * Does what `watchClient` does, for the connections to all nodes. If several stores share the client, the options of

@@ -1,11 +1,4 @@
-import {
-  type Command,
-  type NamedOperation,
-  namedOperation,
-  type Operation,
-  type Reply,
-  scoreOf,
-} from '../command.ts'
+import { type Command, type Operation, type Reply, scoreOf } from '../command.ts'
 import { StoreError } from '../errors.ts'
 import { checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
@@ -13,7 +6,7 @@ import { batches } from '../retention/walk.ts'
 import { type EncodedFields, LABEL, quotedName } from './encode-fields.ts'
 
 /**
- * The types of your data fields, for `request.session` and `req.onetrip`, and the default of `createSessionStore`:
+ * The types of your data fields, for `request.session` and `req.onetrip`, and the default of `SessionStore`:
  *
  * ```ts
  * declare module '@onetrip/session-store' {
@@ -133,44 +126,34 @@ export const copyCommands = (key: string, { fields, version }: StoredData): Comm
   ])
 
 /**
- * Returns the operation with a command that also reads the session's data. The last command of the operation, `user`,
- * checks that the session exists; the data is read before it, so that the check also notices a session that ends
- * meanwhile. Keys: data, and those of the operation.
+ * Returns the operation with a command that also reads the session's data. It comes first: the operation reads the login
+ * after it, and so also notices a session that ends meanwhile. Keys: data, and those of the operation.
  */
-export function withData<Result extends object, Name extends string>(
-  operation: NamedOperation<Result | undefined, Name | 'user'>,
+export function withData<Result extends object>(
+  operation: Operation<Result | undefined>,
   keys: Keys,
   id: string,
-): NamedOperation<(Result & { data: UntypedData }) | undefined, Name | 'user' | 'data'> {
-  const { user, ...others } = operation.named
-  const commands = { ...others, data: ['HGETALL', keys.data(id)], user }
-  return namedOperation(
-    commands as unknown as Record<Name | 'user' | 'data', Command>,
-    (replies) => {
-      const result = operation.readNamed(replies)
-      return (
-        result && { ...result, data: decodeData(readStored(replies.data), !operation.readOnly) }
-      )
+): Operation<(Result & { data: UntypedData }) | undefined> {
+  return {
+    ...operation,
+    commands: [['HGETALL', keys.data(id)], ...operation.commands],
+    read([data, ...replies]) {
+      const result = operation.read(replies)
+      return result && { ...result, data: decodeData(readStored(data), !operation.readOnly) }
     },
-    operation,
-  )
+  }
 }
 
 /** `withData` if `options.data` is set, otherwise the operation itself. */
-export function withDataIf<
-  Result extends object,
-  Asked extends DataOption,
-  Fields extends object,
-  Name extends string,
->(
+export function withDataIf<Result extends object, Asked extends DataOption, Fields extends object>(
   options: Asked | undefined,
-  operation: NamedOperation<Result | undefined, Name | 'user'>,
+  operation: Operation<Result | undefined>,
   keys: Keys,
   id: string,
-): NamedOperation<MaybeData<Result, Asked, Fields> | undefined, Name | 'user'> {
+): Operation<MaybeData<Result, Asked, Fields> | undefined> {
   if (options !== undefined) checkObject('options', options)
   const asked: unknown = options?.data ? withData(operation, keys, id) : operation
-  return asked as NamedOperation<MaybeData<Result, Asked, Fields> | undefined, Name | 'user'>
+  return asked as Operation<MaybeData<Result, Asked, Fields> | undefined>
 }
 
 /**

@@ -1,13 +1,12 @@
 import {
   type Command,
   memberScores,
-  type NamedOperation,
-  namedOperation,
   type Operation,
   type Reply,
   scoreOf,
   timeOf,
 } from '../command.ts'
+import { requireSession } from '../errors.ts'
 import { type Keys, recordsOf } from '../keys.ts'
 import { LABEL } from './encode-fields.ts'
 
@@ -73,22 +72,25 @@ export const isIdle = (
   { lastSeenAt }: { lastSeenAt: number },
 ): boolean => lastSeenAt < now() - 1000 * idleSeconds
 
+/** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
+export const requireActive = <Found extends Session>(
+  settings: { now(): number; idleSeconds: number },
+  session: Found | undefined,
+): Found => requireSession(session && !isIdle(settings, session) ? session : undefined)
+
 /** The user of a session, and its time of last use. Keys: recent, login. */
-export function checkToken(
-  keys: Keys,
-  id: string,
-): NamedOperation<Session | undefined, 'lastSeen' | 'user'> {
-  return namedOperation(
-    {
-      lastSeen: ['ZSCORE', keys.recent(id), id],
-      user: ['HGET', keys.login(id), id],
+export function checkToken(keys: Keys, id: string): Operation<Session | undefined> {
+  return {
+    commands: [
+      ['ZSCORE', keys.recent(id), id],
+      ['HGET', keys.login(id), id],
+    ],
+    readOnly: true,
+    read([lastSeen, reply]) {
+      const user = userOf(reply)
+      return user === undefined ? undefined : { user, lastSeenAt: timeOf(lastSeen) }
     },
-    (replies) => {
-      const user = userOf(replies.user)
-      return user === undefined ? undefined : { user, lastSeenAt: timeOf(replies.lastSeen) }
-    },
-    { readOnly: true },
-  )
+  }
 }
 
 /** Refreshes a session; `XX` creates none. Reads the login last, as `recordView` does. Keys: recent, login. */

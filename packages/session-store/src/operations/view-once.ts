@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  type Command,
-  type NamedOperation,
-  namedOperation,
-  type Operation,
-  type Reply,
-} from '../command.ts'
+import type { Command, Operation, Reply } from '../command.ts'
 import type { Keys } from '../keys.ts'
-import type { ViewCommands } from './views.ts'
 
 /** How long an idempotency key is valid. */
 const KEY_LIFETIME_SECONDS = 600
@@ -86,44 +79,43 @@ interface ViewOnce<View> {
  * that is gone must be undone (`undoViewOnce`), which is not possible if another call may rely on it.
  *
  * Keys: those of the operation, and the marker of this view, in the slot of the item's count.
+ *
+ * @param view `recordView`, perhaps with data. Its last two commands count the view and read the login.
  */
 export function recordViewOnce<View>(
   keys: Keys,
   input: RepeatableView,
-  {
-    view,
-    sameServer,
-  }: { view: NamedOperation<View | undefined, keyof ViewCommands>; sameServer: boolean },
+  { view, sameServer }: { view: Operation<View | undefined>; sameServer: boolean },
 ): Operation<ViewOnce<View>> {
   const { id, item } = input
   const counts = [keys.popular(item), markerOf(keys, input)] as const
+  const others = view.commands.slice(0, -2)
   if (!sameServer) {
     const count = ['EVAL', COUNT_ONCE, 2, ...counts, item, KEY_LIFETIME_SECONDS] as const
-    return namedOperation(
-      { ...view.named, count },
-      (replies) => {
-        const [count = null, isOwn] = replies.count as readonly Reply[]
+    return {
+      commands: [...others, count, ...view.commands.slice(-1)],
+      readOnly: false,
+      read(replies) {
+        const [count = null, isOwn] = replies.at(-2) as readonly Reply[]
         const countedBy = isOwn === 1 ? 'this call' : countedEarlier(count)
         // The session has ended since its node replied: another call has undone the count because of that.
         if (countedBy === 'none') return { view: undefined, countedBy }
-        return { view: view.readNamed({ ...replies, count }), countedBy }
+        return { view: view.read(replies.with(-2, count)), countedBy }
       },
-      view,
-    )
+    }
   }
-  const { count: _, user: __, ...others } = view.named
   const args = [item, KEY_LIFETIME_SECONDS, id]
-  return namedOperation(
-    { ...others, counted: ['EVAL', COUNT_IN_SESSION, 3, ...counts, keys.login(id), ...args] },
-    ({ counted, ...replies }) => {
-      const [user = null, count = null] = counted as readonly Reply[]
+  return {
+    commands: [...others, ['EVAL', COUNT_IN_SESSION, 3, ...counts, keys.login(id), ...args]],
+    readOnly: false,
+    read(replies) {
+      const [user = null, count = null] = replies.at(-1) as readonly Reply[]
       return {
-        view: view.readNamed({ ...replies, user, count }),
+        view: view.read([...replies.slice(0, -1), count, user]),
         countedBy: countedEarlier(count),
       }
     },
-    view,
-  )
+  }
 }
 
 const countedEarlier = (count: Reply): CountedBy =>

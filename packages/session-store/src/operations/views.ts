@@ -1,12 +1,4 @@
-import {
-  type Command,
-  memberScores,
-  type NamedOperation,
-  namedOperation,
-  type Operation,
-  scoreOf,
-  timeOf,
-} from '../command.ts'
+import { type Command, memberScores, type Operation, scoreOf, timeOf } from '../command.ts'
 import type { Keys } from '../keys.ts'
 import { userOf } from './sessions.ts'
 
@@ -62,9 +54,6 @@ export interface RecordedView {
   views: number
 }
 
-/** The five commands of a page view, in this order. */
-export type ViewCommands = Record<'refresh' | 'view' | 'trim' | 'count' | 'user', Command>
-
 /**
  * An authenticated page view: five commands. `ZADD XX` refreshes a session but cannot create one. The login is
  * read last: it shows whether the session ended while the view was written; if the session ends later, the
@@ -77,24 +66,24 @@ export function recordView(
   keys: Keys,
   input: { id: string; item: string },
   now: number,
-): NamedOperation<RecordedView | undefined, keyof ViewCommands> {
+): Operation<RecordedView | undefined> {
   const { id, item } = input
   const score = scoreOf(now)
-  const commands: ViewCommands = {
-    refresh: ['ZADD', keys.recent(id), 'XX', score, id],
-    view: ['ZADD', keys.viewed(id), score, item],
-    trim: trimViews(keys, id),
-    count: ['ZINCRBY', keys.popular(item), -1, item],
-    user: ['HGET', keys.login(id), id],
-  }
-  return namedOperation(
-    commands,
-    (replies) => {
-      const user = userOf(replies.user)
-      return user === undefined ? undefined : { user, views: -Number(replies.count) }
+  return {
+    commands: [
+      ['ZADD', keys.recent(id), 'XX', score, id],
+      ['ZADD', keys.viewed(id), score, item],
+      trimViews(keys, id),
+      ['ZINCRBY', keys.popular(item), -1, item],
+      ['HGET', keys.login(id), id],
+    ],
+    readOnly: false,
+    read(replies) {
+      const [count, login] = replies.slice(-2)
+      const user = userOf(login)
+      return user === undefined ? undefined : { user, views: -Number(count) }
     },
-    { readOnly: false },
-  )
+  }
 }
 
 /**

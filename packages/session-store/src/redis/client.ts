@@ -1,30 +1,12 @@
-import type { ConnectionOptions } from 'node:tls'
 import { type RedisOptions as AllOptions, Redis } from 'ioredis'
-import { MAX_TIMEOUT_MS } from '../input.ts'
-import { checkRange } from '../range.ts'
+import { checkRange, MAX_TIMEOUT_MS } from '../input.ts'
 import { DEADLINES_UNTIL_STALLED, limitHandshake } from './handshake.ts'
 import { isOfIoredis5 } from './ioredis-version.ts'
 import { isRefusal } from './outcomes.ts'
-import { parseRedisUrl } from './redis-url.ts'
+import { checkTls, parseRedisUrl } from './redis-url.ts'
 
 // The mapping of RESP3 replies is a type parameter of ioredis's client; the store uses RESP2.
 export type RedisOptions = Omit<AllOptions, 'replyMapping'>
-
-/** The location of one server. */
-export interface ServerLocation {
-  /**
-   * `redis://host:port/database`, `rediss://` or `unix:///path/to/socket?db=database`, each with optional user
-   * name and password (`parseRedisUrl`). If Redis refuses the database, `ready` rejects; the store never falls
-   * back to another database.
-   */
-  url?: string | undefined
-  /**
-   * TLS options for a URL with `rediss://`: `ca`, `cert` and `key` (in PEM format), `servername` and all other
-   * options of Node's `tls.connect`. Default: Node's certificate authorities, and the host of the URL as the
-   * name in the certificate and for SNI.
-   */
-  tls?: ConnectionOptions | undefined
-}
 
 /** Opens connections to one server. */
 export interface Server {
@@ -36,14 +18,32 @@ export interface Server {
   short(connectTimeoutMs: number): Redis
 }
 
-/** @throws TypeError if the location is invalid. */
-export function serverAt({ url = '', tls }: ServerLocation): Server {
-  const { options } = parseRedisUrl(url, tls)
+/** @throws TypeError if the location is invalid, or an option is not supported. */
+export function serverAt(redis: string | RedisOptions): Server {
+  const options = checkedRedisOptions(redis)
   return {
-    name: options.path ?? `${options.host}:${options.port}`,
+    name: options.path ?? `${options.host ?? 'localhost'}:${options.port ?? 6379}`,
     shared: (connectTimeoutMs) => sharedConnection(options, connectTimeoutMs),
     short: (connectTimeoutMs) => shortConnection(options, connectTimeoutMs),
   }
+}
+
+/** Options that the store does not support, and why. */
+export const unsupportedOptions = {
+  commandTimeout: 'the store has its own deadline, deadlineMs',
+  reconnectOnError: 'it can resend a command',
+  stringNumbers: 'the store expects numbers, not strings',
+  monitor: 'a monitoring connection cannot send commands',
+  keyPrefix: "use the store's option prefix: the keys are the same",
+}
+
+function checkedRedisOptions(redis: string | RedisOptions): RedisOptions {
+  if (typeof redis !== 'object' || redis === null) return parseRedisUrl(redis).options
+  for (const [name, why] of Object.entries(unsupportedOptions)) {
+    if (Reflect.get(redis, name)) throw new TypeError(`redis has an option ${name}: ${why}`)
+  }
+  if (redis.tls !== undefined) checkTls(redis.tls)
+  return redis
 }
 
 /**
@@ -68,15 +68,20 @@ export const retryDelayMs = (attempt: number) =>
  *
  * @throws TypeError if the location is invalid or the timeout is not between 1 ms and a day.
  */
-export function longLivedConnection(
-  server: string | ServerLocation,
-  connectTimeoutMs: number,
-): Redis {
-  return longLived(
-    serverAt(typeof server === 'string' ? { url: server } : server),
-    connectTimeoutMs,
-  )
+export function longLivedConnection(redis: string | RedisOptions, connectTimeoutMs: number): Redis {
+  return longLived(serverAt(redis), connectTimeoutMs)
 }
+
+/**
+ * Creates a client that never resends or retries, for a few commands or a subscription. Connects when you call
+ * `connect()`.
+ *
+ * @throws TypeError if the location is invalid.
+ */
+export const shortLivedConnection = (
+  redis: string | RedisOptions,
+  connectTimeoutMs: number,
+): Redis => serverAt(redis).short(connectTimeoutMs)
 
 export function longLived(server: Server, connectTimeoutMs: number): Redis {
   checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
@@ -89,12 +94,12 @@ export function longLived(server: Server, connectTimeoutMs: number): Redis {
 export const sharedConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
   requireDatabase(
     new Redis({
+      connectionName: 'onetrip',
       ...server,
       ...safeRedisOptions,
       protocol: 2, // the store's commands have no replies of types that RESP3 adds
       lazyConnect: true,
       connectTimeout: connectTimeoutMs,
-      connectionName: 'onetrip',
       retryStrategy: retryDelayMs,
     }),
   )
@@ -139,5 +144,5 @@ function requireDatabase(redis: Redis): Redis {
 
 const pending = () => new Promise<never>(() => {})
 
-export const databaseRefused = (database: number | string, error: Error) =>
+const databaseRefused = (database: number | string, error: Error) =>
   new Error(`Redis refused to select database ${database}: ${error.message}`, { cause: error })

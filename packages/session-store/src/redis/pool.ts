@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net'
-import { type Cluster, Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { publishRoundTrip } from '../diagnostics.ts'
-import { type Server, safeRedisOptions } from './client.ts'
-import { checkClient } from './client-check.ts'
+import type { Server } from './client.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
 import { Deadlines } from './deadlines.ts'
 import { sendWith } from './frame.ts'
@@ -12,10 +11,7 @@ import type { Sender } from './sender.ts'
 import { subscribeWith } from './subscribing.ts'
 
 export interface PoolOptions {
-  /** Where the pool opens connections. */
-  server?: Server | undefined
-  /** Existing clients to use instead; the pool does not close them. */
-  clients: readonly Redis[]
+  server: Server
   /** How many connections to open. */
   poolSize: number
   deadlineMs: number
@@ -29,24 +25,16 @@ interface PooledClient {
 }
 
 /**
- * Sends each list of commands over the ready connection with the least in flight, as one frame (frame.ts). Opens the connections when it first
- * sends something.
- *
- * @throws TypeError if a client has unsupported options.
+ * Sends each list of commands as one frame (frame.ts) over the ready connection with the least in flight. Opens the
+ * connections when it first sends something.
  */
-export function pooled(options: PoolOptions): Sender {
-  const { server, clients, poolSize, deadlineMs } = options
-  const opened = server
-    ? Array.from({ length: poolSize }, () => server.shared(deadlineMs))
-    : undefined
-  const all = opened ?? clients
-  for (const redis of all) checkClient(redis)
-  const sendTo = sendWith(all.every((redis) => redis instanceof Redis))
+export function pooled({ server, poolSize, deadlineMs }: PoolOptions): Sender {
+  const sendTo = sendWith(true)
   const stalledAfterMs = DEADLINES_UNTIL_STALLED * deadlineMs
   const stalls = new Deadlines(stalledAfterMs)
-  const isOwn = opened !== undefined
-  const pool = all.map((redis): PooledClient => {
-    return { redis, watch: watchClient(redis, { stalledAfterMs, isOwn }), inFlight: 0 }
+  const pool = Array.from({ length: poolSize }, (): PooledClient => {
+    const redis = server.shared(deadlineMs)
+    return { redis, watch: watchClient(redis, stalledAfterMs), inFlight: 0 }
   })
   let next = 0
   let isClosed = false
@@ -67,12 +55,8 @@ export function pooled(options: PoolOptions): Sender {
     for (const { redis } of pool) {
       if (redis.status === 'wait') redis.connect().catch(() => undefined) // the watch has the error
     }
-    const isEnded = pool.every(({ redis }) => redis.status === 'end')
     const failed = pool.find(({ watch }) => watch.lastError !== undefined)
-    return notSent(
-      isEnded ? 'the client is closed' : 'there is no connection',
-      failed?.watch.lastError,
-    )
+    return notSent('there is no connection', failed?.watch.lastError)
   }
 
   const send: Sender['send'] = async ({ commands }) => {
@@ -99,7 +83,7 @@ export function pooled(options: PoolOptions): Sender {
       server: serverOf(pool[0]?.redis),
     }),
     subscribe(...subscription) {
-      const redis = server?.short(deadlineMs) ?? shortCopy(clients[0] as Redis)
+      const redis = server.short(deadlineMs)
       const { ping, ...others } = subscribeWith(redis, ...subscription)
       return {
         ...others,
@@ -113,18 +97,15 @@ export function pooled(options: PoolOptions): Sender {
     },
     async close() {
       isClosed = true
-      if (isOwn) await Promise.all(pool.map(({ redis }) => disconnect(redis)))
+      await Promise.all(pool.map(({ redis }) => disconnect(redis)))
       for (const { redis, watch } of pool) {
         watch.stop()
         // ioredis prints errors if there is no listener.
-        if (isOwn) redis.on('error', () => {})
+        redis.on('error', () => {})
       }
     },
   }
 }
-
-const shortCopy = (client: Redis): Redis =>
-  client.duplicate({ ...safeRedisOptions, lazyConnect: true, retryStrategy: null })
 
 function serverOf(redis: Redis | undefined): string {
   const { path, host, port, sentinels } = redis?.options ?? {}

@@ -1,7 +1,5 @@
 import type { RetentionEvent } from '../diagnostics.ts'
-import { checkFunctions, checkOptions } from '../input.ts'
-import { checkOptionNames } from '../option-names.ts'
-import { checkRange, type Range } from '../range.ts'
+import { checkedOptions, checkFunctions, type Range } from '../input.ts'
 
 export interface JanitorOptions {
   /** Maximum number of sessions. The least recently seen end first. Default 10,000,000. */
@@ -58,7 +56,8 @@ const ranges: Record<NumberOption, Range> = {
   lockSeconds: { min: 0.1, max: 86_400 },
 }
 
-const defaults = {
+/** The defaults of all options of a janitor, except the two that the store gives. */
+export const janitorDefaults = {
   maxSessions: 10_000_000,
   intervalSeconds: 60,
   batchSize: 100,
@@ -67,6 +66,7 @@ const defaults = {
   sweepEverySeconds: 86_400,
   maxClockSkewSeconds: 60,
   lockSeconds: 30,
+  onProgress: undefined,
 }
 
 /**
@@ -78,14 +78,8 @@ const defaults = {
 export function checkedJanitorOptions(
   options: JanitorOptions,
   store: { idleSeconds: number; sweepKeys: boolean },
-): Required<Omit<JanitorOptions, 'onProgress'>> {
-  checkOptions('a janitor', options)
-  checkOptionNames('a janitor', options, { ...ranges, sweepKeys: true, onProgress: true })
-  const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  const checked = { ...defaults, ...store, ...(Object.fromEntries(given) as JanitorOptions) }
-  for (const [name, range] of Object.entries(ranges)) {
-    checkRange(name, checked[name as NumberOption], range)
-  }
+) {
+  const checked = checkedOptions('a janitor', options, { ...janitorDefaults, ...store }, ranges)
   if (typeof checked.sweepKeys !== 'boolean') throw new TypeError('sweepKeys must be true or false')
   if (options.onProgress !== undefined) checkFunctions('the janitor', options, ['onProgress'])
   return checked

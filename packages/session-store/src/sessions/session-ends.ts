@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { publishWarning } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
 import { checkFunctions } from '../input.ts'
-import type { Keys } from '../keys.ts'
-import { isIdle, publishEnd, statesOf } from '../operations/sessions.ts'
+import { isIdle, statesOf } from '../operations/sessions.ts'
+import type { Settings } from '../options.ts'
 import { isRefusal, notSent, operationError } from '../redis/outcomes.ts'
 import type { Runner } from '../redis/runner.ts'
 import type { Sender } from '../redis/sender.ts'
@@ -21,17 +21,6 @@ export interface SessionEndListener {
   regained?(): void
 }
 
-/** @throws StoreError `ONETRIP_REFUSED` if the user of Redis may not publish the end of sessions. */
-export async function requirePublish({ runner, keys }: ReadContext): Promise<void> {
-  const nothing = { commands: [publishEnd(keys, '')], readOnly: true, read: () => undefined }
-  await runner.run(nothing).catch((cause: StoreError) => {
-    if (cause.code !== 'ONETRIP_REFUSED') return // a node of a cluster may be down
-    const [channels] = keys.login('').split('{') // without a number of a partition
-    const message = `the user of Redis lacks permission to publish session ends: give it +publish and &${channels}*`
-    throw new StoreError(cause.code, message, { mayHaveWritten: false, cause })
-  })
-}
-
 type SubscribingSender = Required<Pick<Sender, 'subscribe'>>
 
 /** How often Redis must show that the subscription is alive. */
@@ -39,56 +28,78 @@ const CHECK_EVERY_MS = 1_000
 const RETRY_MS = 250
 const CHECKED_TOGETHER = 100
 
-export interface SessionEnds {
-  /** As `onSessionEnded`. */
-  listen(listener: SessionEndListener): Promise<() => void>
-}
-
-/** What the functions that read sessions need. */
-export interface ReadContext {
-  readonly runner: Runner
-  readonly keys: Keys
-  readonly deadlineMs: number
-  /** Milliseconds since 1970. */
-  now(): number
-  readonly idleSeconds: number
-}
-
-export function createSessionEnds(context: ReadContext): SessionEnds {
-  const { runner, keys, deadlineMs } = context
-  const { sender } = runner
-  const channels = keys.parts().map(({ login }) => login)
-  const listeners = new Set<SessionEndListener>()
-  let isSubscribed = false
+/** Reports the ends of sessions, of all processes, to the listeners of this one. */
+export class SessionEnds {
+  readonly #runner: Runner
+  readonly #settings: Settings
+  readonly #listeners = new Set<SessionEndListener>()
+  #isSubscribed = false
   /** Settles with the first attempt to subscribe. Undefined without listeners. */
-  let first: Promise<void> | undefined
-  let stop = new AbortController()
+  #first: Promise<void> | undefined
+  #stop = new AbortController()
+
+  constructor(runner: Runner, settings: Settings) {
+    this.#runner = runner
+    this.#settings = settings
+  }
+
+  /** As `onSessionEnded`. */
+  async listen(listener: SessionEndListener): Promise<() => void> {
+    checkListener(listener)
+    const { sender, closing } = this.#runner
+    if (!sender.subscribe) throw new TypeError(`the sender ${sender.name} cannot subscribe`)
+    this.#listeners.add(listener)
+    if (!this.#first) {
+      this.#stop = new AbortController()
+      const attempted = Promise.withResolvers<void>()
+      this.#first = attempted.promise
+      void this.#stayInformed(attempted, AbortSignal.any([this.#stop.signal, closing]))
+    }
+    try {
+      await this.#first
+    } catch (error) {
+      this.#remove(listener)
+      throw error
+    }
+    if (!this.#isSubscribed) tell(listener, () => listener.lost?.())
+    return () => this.#remove(listener)
+  }
+
+  #remove(listener: SessionEndListener): void {
+    if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return
+    this.#first = undefined
+    this.#isSubscribed = false
+    this.#stop.abort()
+  }
 
   /** Replaces a lost subscription, until `signal`. */
-  async function stayInformed(attempted: PromiseWithResolvers<void>, signal: AbortSignal) {
+  async #stayInformed(attempted: PromiseWithResolvers<void>, signal: AbortSignal) {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        await subscribe(signal, async () => {
+        await this.#subscribe(signal, async () => {
           attempted.resolve()
           if (attempt === 0) return
-          tellAll((listener) => listener.regained?.())
-          for (const listener of listeners) await checkHeld(listener)
+          this.#tellAll((listener) => listener.regained?.())
+          for (const listener of this.#listeners) await this.#checkHeld(listener)
         })
       } catch (error) {
         attempted.reject(withoutSubscription(error as Error))
       }
       if (signal.aborted) break
-      isSubscribed = false
-      tellAll((listener) => listener.lost?.())
+      this.#isSubscribed = false
+      this.#tellAll((listener) => listener.lost?.())
       await delay(RETRY_MS, undefined, { signal }).catch(() => undefined)
     }
     attempted.reject(withoutSubscription(new Error('the store is closed')))
   }
 
   /** Rejects when the subscription is lost, when `onSubscribed` rejects, or at `signal`. */
-  async function subscribe(signal: AbortSignal, onSubscribed: () => Promise<void>): Promise<void> {
-    const { ready, lost, ping, close } = (sender as SubscribingSender).subscribe(channels, (id) => {
-      if (id !== '') tellAll((listener) => listener.ended(id))
+  async #subscribe(signal: AbortSignal, onSubscribed: () => Promise<void>): Promise<void> {
+    const { keys, deadlineMs } = this.#settings
+    const channels = keys.parts().map(({ login }) => login)
+    const sender = this.#runner.sender as SubscribingSender
+    const { ready, lost, ping, close } = sender.subscribe(channels, (id) => {
+      if (id !== '') this.#tellAll((listener) => listener.ended(id))
     })
     const end = new AbortController()
     void lost.then(() => end.abort())
@@ -105,7 +116,7 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
         clearTimeout(late)
         over.removeEventListener('abort', fail)
       }
-      if (!signal.aborted) isSubscribed = true
+      if (!signal.aborted) this.#isSubscribed = true
     }
     try {
       await answered(ready)
@@ -119,51 +130,26 @@ export function createSessionEnds(context: ReadContext): SessionEnds {
     }
   }
 
-  async function checkHeld(listener: SessionEndListener): Promise<void> {
+  async #checkHeld(listener: SessionEndListener): Promise<void> {
     for (const ids of batches(heldBy(listener), CHECKED_TOGETHER)) {
-      const states = await runner.run(statesOf(keys, ids))
+      const states = await this.#runner.run(statesOf(this.#settings.keys, ids))
       for (const [index, id] of ids.entries()) {
         const state = states[index]
-        if (!state || isIdle(context, state)) tell(listener, ({ ended }) => ended(id))
+        if (!state || isIdle(this.#settings, state)) tell(listener, ({ ended }) => ended(id))
       }
     }
   }
 
-  const tellAll = (what: Told) => {
-    for (const listener of listeners) tell(listener, what)
+  #tellAll(what: Told): void {
+    for (const listener of this.#listeners) tell(listener, what)
   }
+}
 
-  return {
-    async listen(listener) {
-      const { held, lost, regained } = listener ?? {}
-      const given = Object.entries({ held, lost, regained }).filter(
-        ([, call]) => call !== undefined,
-      )
-      checkFunctions('the listener', listener, ['ended', ...given.map(([name]) => name)])
-      if (!sender.subscribe) throw new TypeError(`the sender ${sender.name} cannot subscribe`)
-      listeners.add(listener)
-      if (!first) {
-        stop = new AbortController()
-        const attempted = Promise.withResolvers<void>()
-        first = attempted.promise
-        void stayInformed(attempted, AbortSignal.any([stop.signal, runner.closing]))
-      }
-      const remove = () => {
-        if (!listeners.delete(listener) || listeners.size > 0) return
-        first = undefined
-        isSubscribed = false
-        stop.abort()
-      }
-      try {
-        await first
-      } catch (error) {
-        remove()
-        throw error
-      }
-      if (!isSubscribed) tell(listener, () => listener.lost?.())
-      return remove
-    },
-  }
+/** @throws TypeError unless all its parts are functions. */
+function checkListener(listener: SessionEndListener): void {
+  const { held, lost, regained } = listener ?? {}
+  const given = Object.entries({ held, lost, regained }).filter(([, call]) => call !== undefined)
+  checkFunctions('the listener', listener, ['ended', ...given.map(([name]) => name)])
 }
 
 type Told = (listener: SessionEndListener) => unknown

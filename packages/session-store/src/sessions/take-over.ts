@@ -1,5 +1,4 @@
 import { type Command, memberScores, type Operation, type Reply, timeOf } from '../command.ts'
-import type { SessionContext } from '../context.ts'
 import { checkObject, checkString } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { copyCommands, readStored, type StoredData, writeData } from '../operations/data.ts'
@@ -7,7 +6,8 @@ import { LABEL } from '../operations/encode-fields.ts'
 import { forgetSessions } from '../operations/lists.ts'
 import { GUEST, login, type NewLogin } from '../operations/sessions.ts'
 import { trimViews } from '../operations/views.ts'
-import type { LoginOptions } from '../options.ts'
+import type { LoginOptions, Settings } from '../options.ts'
+import type { Runner } from '../redis/runner.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 
 /** The records that a login takes over from a session. */
@@ -156,9 +156,9 @@ const isSame = (one: OldRecords, other: OldRecords): boolean =>
  * Returns the number of entries in the user's list, without that of the old session.
  */
 export async function loginFrom(
-  { runner, keys, now, idleSeconds }: SessionContext,
-  old: string,
-  input: NewLogin,
+  runner: Pick<Runner, 'run'>,
+  { keys, now, idleSeconds }: Pick<Settings, 'keys' | 'now' | 'idleSeconds'>,
+  { old, session: input }: { old: string; session: NewLogin },
 ): Promise<number> {
   const { user } = input
   const from = { id: old, user }

@@ -6,7 +6,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 import { StoreError } from '../errors.ts'
-import { checkRange } from '../range.ts'
+import { checkOptionNames, checkRange, type NamesOf } from '../input.ts'
 import { BoundedCache } from './bounded-cache.ts'
 
 export interface TokensOptions {
@@ -111,8 +111,18 @@ const signature = (signed: string, key: KeyObject) =>
 export const issuedAt = (id: string): number | undefined =>
   ID_PATTERN.test(id) ? issueTime(stampOf(id)) : undefined
 
+const tokensOptionNames: NamesOf<TokensOptions> = {
+  secrets: true,
+  lifetimeSeconds: true,
+  rememberedLifetimeSeconds: true,
+  renewAfterSeconds: true,
+  maxLifetimeSeconds: true,
+  clock: true,
+}
+
 /** @throws TypeError if there is no secret, a secret is too short, or another option is invalid. */
 export function createTokens(options: TokensOptions): Tokens {
+  checkOptionNames('tokens', options || undefined, tokensOptionNames)
   const {
     secrets,
     lifetimeSeconds = 30 * 24 * 3600,

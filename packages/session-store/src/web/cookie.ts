@@ -1,6 +1,5 @@
 import { stringifySetCookie } from 'cookie'
-import { checkOptions } from '../input.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
+import { checkOptionNames, checkOptions, type NamesOf } from '../input.ts'
 import { isRemembered } from '../tokens/tokens.ts'
 
 /** Options of the cookie that holds the token. It is always `HttpOnly`. */

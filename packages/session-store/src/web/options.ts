@@ -1,9 +1,13 @@
-import { checkFunctions, checkOptions, MAX_TIMEOUT_MS } from '../input.ts'
-import { checkOptionNames, type NamesOf } from '../option-names.ts'
-import { type SessionStoreOptions, storeOptionNames } from '../options.ts'
-import { checkRange } from '../range.ts'
-import type { SessionStore } from '../store.ts'
-import { createSessionStore } from '../store.ts'
+import {
+  checkFunctions,
+  checkOptionNames,
+  checkOptions,
+  checkRange,
+  MAX_TIMEOUT_MS,
+  type NamesOf,
+} from '../input.ts'
+import { type SessionStoreOptions, storeDefaults } from '../options.ts'
+import { SessionStore } from '../store.ts'
 import type { TokensOptions } from '../tokens/tokens.ts'
 import { type CookieOptions, type SessionCookie, sessionCookie } from './cookie.ts'
 import { originsOf } from './cross-site.ts'
@@ -36,7 +40,7 @@ const optionNames: NamesOf<WebOptions & OwnStoreOptions & SessionStoreOptions & 
   bearer: true,
   readyTimeoutMs: true,
   store: true,
-  ...storeOptionNames,
+  ...storeDefaults,
 }
 
 /** What all requests of an application share. */
@@ -73,7 +77,7 @@ export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
   const { readyTimeoutMs = 8_000, ...storeOptions } = ownStore as SessionStoreOptions &
     OwnStoreOptions
   checkRange('readyTimeoutMs', readyTimeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
-  const store = createSessionStore(storeOptions)
+  const store = new SessionStore(storeOptions)
   try {
     requireTokens(store)
     await store.ready(readyTimeoutMs)

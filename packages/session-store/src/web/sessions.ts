@@ -11,7 +11,7 @@ import type {
 import type { Session } from '../operations/sessions.ts'
 import type { RecordedView, ViewedItem } from '../operations/views.ts'
 import type { LoginOptions, ViewOptions } from '../options.ts'
-import type { NewSession } from '../sessions/logins.ts'
+import type { NewSession } from '../store.ts'
 import { isCrossSite, type WebRequest } from './cross-site.ts'
 import type { Web } from './options.ts'
 

@@ -7,7 +7,7 @@ import { appForThisTest, frameworks } from './framework-apps.ts'
 const server = redisOfThisFile()
 
 const storeOptions = (redis: { socket: string } = server) => ({
-  url: `unix://${redis.socket}`,
+  redis: `unix://${redis.socket}`,
   janitor: 'elsewhere' as const,
   deadlineMs: 30_000,
 })

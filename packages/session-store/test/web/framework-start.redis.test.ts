@@ -10,7 +10,7 @@ import { frameworks, type Options } from './framework-apps.ts'
 const server = redisOfThisFile()
 
 const storeOptions = () => ({
-  url: `unix://${server.socket}`,
+  redis: `unix://${server.socket}`,
   tokens,
   janitor: 'elsewhere' as const,
   deadlineMs: 30_000,

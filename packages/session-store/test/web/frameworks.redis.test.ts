@@ -7,7 +7,7 @@ import { appForThisTest, frameworks, late, type Options } from './framework-apps
 const server = redisOfThisFile()
 
 const storeOptions = (redis: { socket: string } = server) => ({
-  url: `unix://${redis.socket}`,
+  redis: `unix://${redis.socket}`,
   tokens,
   janitor: 'elsewhere' as const,
   deadlineMs: 30_000,

@@ -17,7 +17,7 @@ describe.each(Object.entries(frameworks))('%s', (_, start) => {
     const time = { now: Date.now() }
     const lifetimes = { lifetimeSeconds: 864_000, rememberedLifetimeSeconds: 1_728_000, ...renewal }
     const app = await appForThisTest(start, {
-      url: `unix://${server.socket}`,
+      redis: `unix://${server.socket}`,
       tokens: { ...tokens, ...lifetimes, clock: () => time.now },
       janitor: 'elsewhere',
       deadlineMs: 30_000,

@@ -25,7 +25,8 @@ const changes = places.flatMap((before) =>
 )
 
 describe.each(Object.entries(frameworks))('%s', (_, start) => {
-  const storeForThisTest = () => readyStore({ url: `unix://${server.socket}`, deadlineMs: 30_000 })
+  const storeForThisTest = () =>
+    readyStore({ redis: `unix://${server.socket}`, deadlineMs: 30_000 })
 
   type Change = Partial<(typeof changes)[number]> & { name?: string }
 

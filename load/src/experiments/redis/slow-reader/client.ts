@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createSessionStore, StoreError } from '@onetrip/session-store'
+import { SessionStore, StoreError } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Redis } from 'ioredis'
 import { encode, rawSocket } from '../../../drivers/redis/raw-connection.ts'
@@ -116,8 +116,8 @@ const memory = new Int32Array(new SharedArrayBuffer(4))
 async function readThroughStore({ megabytes, atOnce }: Work): Promise<Reading> {
   const calls = Math.ceil((megabytes * MEGABYTE) / CALL_REPLY_BYTES)
   const url = `redis://127.0.0.1:${port}`
-  const store = createSessionStore({
-    url,
+  const store = new SessionStore({
+    redis: url,
     tokens: { secrets: [newSecret()] },
     janitor: 'elsewhere',
   })

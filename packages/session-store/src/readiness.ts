@@ -1,0 +1,149 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Operation } from './command.ts'
+import { publishWarning } from './diagnostics.ts'
+import { StoreError } from './errors.ts'
+import type { Keys } from './keys.ts'
+import { foreignKey } from './operations/key-types.ts'
+import { publishEnd } from './operations/sessions.ts'
+import { checkPartitionsAtStart } from './partitions.ts'
+import { type NodeState, runOnEach } from './redis/nodes.ts'
+import { errorKind, isNotSent, notSent } from './redis/outcomes.ts'
+import { parseInfo } from './redis/redis-info.ts'
+import type { Runner } from './redis/runner.ts'
+
+/** As `SessionStore.ready`. */
+export async function becomeReady(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {
+  await untilServed(runner, keys, timeoutMs)
+  await checkKeyTypes(runner, keys)
+  await requirePublish(runner, keys)
+  const isPartitioned = runner.sender.topology !== undefined || keys.parts().length > 1
+  if (isPartitioned) await checkPartitionsAtStart({ runner, keys })
+  await warnOfEviction(runner)
+}
+
+/**
+ * Reads a key on every server that holds keys. Unlike PING, this fails on a node whose cluster is down.
+ *
+ * @throws StoreError if no server serves its keys.
+ */
+export async function pingNodes(
+  runner: Runner,
+  keys: Keys,
+  timeoutMs: number,
+): Promise<NodeState[]> {
+  const readKey: Operation<void> = {
+    commands: [['HGET', keys.login('any'), 'any']],
+    readOnly: true,
+    read: () => undefined,
+  }
+  const nodes = await runOnEach(runner, readKey, timeoutMs)
+  const states = nodes.map(({ node, error }) => ({ node, ...(error && { error }) }))
+  const [first] = states
+  if (first?.error && states.every(({ error }) => error)) throw first.error
+  return states
+}
+
+/** Pause between two checks of whether Redis is ready. */
+const PING_INTERVAL_MS = 50
+
+/**
+ * Waits until a server serves its keys. (A client also connects to a cluster that is down.)
+ *
+ * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed, or if the store closes;
+ *   `ONETRIP_REFUSED` if Redis refuses the keys, and waiting does not help.
+ */
+async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {
+  const until = performance.now() + timeoutMs
+  let reason: StoreError | undefined
+  do {
+    try {
+      return void (await pingNodes(runner, keys, Math.max(1, until - performance.now())))
+    } catch (error) {
+      const kind = refusalKind(error)
+      if (kind === 'WRONGTYPE') return // `checkKeyTypes` names the key
+      if (kind !== undefined && !TEMPORARY.has(kind)) throw error
+      // The last attempt has hardly any time: an earlier one says more.
+      if (reason === undefined || isNotSent(error)) reason = error as StoreError
+    }
+    await delay(PING_INTERVAL_MS)
+    if (runner.closing.aborted) throw notSent('the store is closed')
+  } while (performance.now() < until)
+  const after = `after ${timeoutMs / 1000} s`
+  if (!isNotSent(reason)) throw notSent(`no usable reply ${after}`, reason)
+  throw notSent(
+    `no connection ${after}`,
+    (await runner.sender.topology?.whyNotReady?.()) ?? reason.cause,
+  )
+}
+
+/** Errors of a server, or of its cluster, that is not ready yet. Any other one will not go away by itself. */
+const TEMPORARY = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN'])
+
+const refusalKind = (error: unknown): string | undefined =>
+  error instanceof StoreError && error.code === 'ONETRIP_REFUSED'
+    ? errorKind(error.cause as Error)
+    : undefined
+
+/**
+ * Checks the types of the keys that all sessions share: login, recent and the item counts of all parts. Another
+ * program may use the same names. One round trip.
+ *
+ * Does nothing if they cannot be read: a process must be able to start while a node of a cluster is down, or with
+ * permissions that lack TYPE.
+ *
+ * @throws StoreError `ONETRIP_INVALID_INPUT` that names a key of another type.
+ */
+async function checkKeyTypes(runner: Runner, keys: Keys): Promise<void> {
+  const wrong = await runner.run(foreignKey(keys)).catch(() => undefined)
+  if (wrong === undefined) return
+  throw new StoreError(
+    'ONETRIP_INVALID_INPUT',
+    `${wrong}: another program uses this database. Use another database, or the option prefix`,
+  )
+}
+
+/** @throws StoreError `ONETRIP_REFUSED` if the user of Redis may not publish the end of sessions. */
+async function requirePublish(runner: Runner, keys: Keys): Promise<void> {
+  const nothing = { commands: [publishEnd(keys, '')], readOnly: true, read: () => undefined }
+  await runner.run(nothing).catch((cause: StoreError) => {
+    if (cause.code !== 'ONETRIP_REFUSED') return // a node of a cluster may be down
+    const [channels] = keys.login('').split('{') // without a number of a partition
+    const message = `the user of Redis lacks permission to publish session ends: give it +publish and &${channels}*`
+    throw new StoreError(cause.code, message, { mayHaveWritten: false, cause })
+  })
+}
+
+/** Short, because a mere warning must not delay the start. */
+const MAX_WAIT_MS = 1_000
+
+const readInfo: Operation<ReadonlyMap<string, string>> = {
+  commands: [['INFO', 'memory']],
+  readOnly: true,
+  read: ([reply]) => parseInfo(String(reply)),
+}
+
+/**
+ * Warns if Redis, or a node of a cluster, may evict keys. Does nothing if INFO is not allowed or lacks the
+ * policy.
+ */
+async function warnOfEviction(runner: Runner): Promise<void> {
+  const nodes = await runOnEach(runner, readInfo, MAX_WAIT_MS).catch(() => [])
+  const policy = nodes
+    .map(({ result }) => evictionPolicy(result))
+    .find((found) => found !== undefined)
+  if (policy === undefined) return
+  // volatile-* policies evict only keys with an expiry. The keys of sessions have none.
+  const lost = policy.startsWith('volatile-')
+    ? "counters of attempts, idempotency keys and the janitor's lock"
+    : 'sessions; with articleKeys, all of them at once'
+  publishWarning({
+    code: 'ONETRIP_EVICTION',
+    message: `Redis has maxmemory-policy ${policy}: at maxmemory it evicts ${lost}. Set maxmemory-policy noeviction`,
+  })
+}
+
+/** The eviction policy; undefined if the server evicts no keys. */
+function evictionPolicy(info: ReadonlyMap<string, string> | undefined): string | undefined {
+  const policy = info?.get('maxmemory_policy')
+  return policy === 'noeviction' || Number(info?.get('maxmemory')) === 0 ? undefined : policy
+}
