@@ -137,7 +137,7 @@ test('URLs of a cluster and of sentinels', () => {
       sentinelPassword: 't',
     },
   })
-  expect(located({})).toEqual({ url: 'redis://127.0.0.1:6390' })
+  expect(located({})).toEqual({ redis: { host: '127.0.0.1', port: 6390 } })
 })
 
 test('an empty file with a password is rejected', () => {
