@@ -1,10 +1,12 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { commandOf, raceLimits } from '../apps/demo/src/service/race.ts'
 import { program as redis } from '../apps/server-build/src/cli.ts'
 import { completed, loadProgram } from '../load/src/cli.ts'
+import { renamed } from '../load/src/experiments.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -95,16 +97,17 @@ test('containers.md names settings that the API has for Kubernetes', () => {
 
 test('documented command lines are valid', () => {
   const load = loadProgram({ commandLine: '', interrupt: new AbortController().signal })
-  for (const program of [load, redis]) {
-    for (const command of [program, ...program.commands]) {
-      command.exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
-      if (command !== program) command.action(() => {})
-    }
+  const silence = (command: Command) => {
+    command.exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
+    command.commands.forEach(silence)
+    if (command.commands.length === 0) command.action(() => {})
   }
+  for (const program of [load, redis]) silence(program)
   const errorOf = (name: string, line: string) => {
     const args = line.replaceAll("'", '').split(' ')
     try {
-      if (name === 'load') load.parse(completed(args), { from: 'user' })
+      // Results of an earlier commit have its names, which a call answers with today's.
+      if (name === 'load') load.parse(completed(renamed(args) ?? args), { from: 'user' })
       else redis.parse(args, { from: 'user' })
       return []
     } catch (error) {
