@@ -1,7 +1,6 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { commandOf, raceLimits } from '../apps/demo/src/service/race.ts'
 import { program as redis } from '../apps/server-build/src/cli.ts'
@@ -97,7 +96,7 @@ test('containers.md names settings that the API has for Kubernetes', () => {
 
 test('documented command lines are valid', () => {
   const load = loadProgram({ commandLine: '', interrupt: new AbortController().signal })
-  const silence = (command: Command) => {
+  const silence = (command: ReturnType<typeof loadProgram>) => {
     command.exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
     command.commands.forEach(silence)
     if (command.commands.length === 0) command.action(() => {})
