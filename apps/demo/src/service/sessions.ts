@@ -24,7 +24,7 @@ export async function withSessions<Result>(
   const cluster = clusterOf(redis)
   const keys = cluster ? partitionedKeys(partitions) : articleKeys
   const store = new SessionStore({
-    ...(cluster ? { sender: clusterSender(cluster) } : { url: redis }),
+    ...(cluster ? { sender: clusterSender(cluster) } : { redis }),
     keys,
     tokens: { secrets: [secret] },
     janitor: 'elsewhere',
