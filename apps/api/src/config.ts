@@ -35,8 +35,10 @@ function checkEffects(config: Config, redis: RedisLocation): void {
   const reasons: { [Name in keyof Config]?: string | false } = {
     REUSE_PORT: config.PORT === 0 && 'with PORT=0: each process gets another port',
     STRATEGY:
-      (redis.cluster || redis.sentinel) !== undefined &&
-      'on a cluster or with sentinels, which need batch',
+      (redis.sentinel !== undefined && 'with sentinels, which need batch') ||
+      (redis.cluster !== undefined &&
+        config.STRATEGY !== 'naive' &&
+        'on a cluster, which needs batch or naive'),
     REDIS_POOL_SIZE:
       redis.cluster !== undefined && 'on a cluster: it has one connection to each node',
     REDIS_PARTITIONS: !redis.cluster && 'without a cluster',

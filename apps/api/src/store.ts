@@ -2,7 +2,7 @@ import { articleKeys, SessionStore, type SessionStoreOptions } from '@onetrip/se
 import { clusterSender, partitionedKeys, sentinelSender } from '@onetrip/session-store/cluster'
 import type { Config } from './config.ts'
 import { redisLocation } from './redis-location.ts'
-import { type StrategyName, sendingBy } from './variants/index.ts'
+import { naiveOnCluster, type StrategyName, sendingBy } from './variants/index.ts'
 
 /** Options that do not depend on where Redis is. */
 interface StoreOptions extends Omit<SessionStoreOptions, 'redis' | 'sender' | 'keys'> {
@@ -21,7 +21,10 @@ export function configuredStore(config: Config, options: StoreOptions): SessionS
   const { deadlineMs } = rest
   if (cluster) {
     const keys = partitionedKeys(config.REDIS_PARTITIONS)
-    const sender = clusterSender({ ...cluster, deadlineMs })
+    const sender =
+      config.STRATEGY === 'naive'
+        ? naiveOnCluster(cluster, deadlineMs)
+        : clusterSender({ ...cluster, deadlineMs })
     return new SessionStore({ ...rest, keys, sender })
   }
   if (sentinel) {

@@ -7,7 +7,7 @@ import { clientOf, eventsUntil, input } from './service/demo-service.ts'
 test('a race runs on the remaining nodes, without distance and wire', async () => {
   const stack = await clusterStarted()
   process.kill(stack.record.redis.nodes?.[5]?.pid ?? 0, 'SIGKILL')
-  await expect.poll(() => stack.output.join('\n')).toContain('It was a replica')
+  await expect.poll(() => stack.output.join('\n')).toContain('exited unexpectedly')
   const url = stack.record.apis[0]?.url
   const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: object }
   expect(race).toMatchObject({ distancesMs: [0] })

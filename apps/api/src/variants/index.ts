@@ -5,7 +5,7 @@ import { pipeline } from './pipeline.ts'
 import { sequential } from './sequential.ts'
 
 export { openPool, shortConnection, type Target } from './connections.ts'
-export { naive } from './naive.ts'
+export { naive, naiveOnCluster } from './naive.ts'
 export { oneByOne } from './sequential.ts'
 
 /**

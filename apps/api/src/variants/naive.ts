@@ -1,5 +1,6 @@
 import { connectionChannel, type Sender } from '@onetrip/session-store'
-import type { Redis } from 'ioredis'
+import { type ClusterAddress, shortCluster } from '@onetrip/session-store/cluster'
+import { Cluster, type Redis } from 'ioredis'
 import { nameOf, notSent, shortConnection, subscribing, type Target } from './connections.ts'
 import { oneByOne } from './sequential.ts'
 
@@ -9,8 +10,11 @@ import { oneByOne } from './sequential.ts'
  *
  * @param open Default: a connection with ioredis's handshake. It must not retry.
  */
-export function naive(target: Target, open: (target: Target) => Redis = shortConnection): Sender {
-  const connections = new Set<Redis>()
+export function naive(
+  target: Target,
+  open: (target: Target) => Redis | Cluster = shortConnection,
+): Sender {
+  const connections = new Set<Redis | Cluster>()
   // Before the deadline of the store, because errors of the connection are more precise.
   const deadlineMs = Math.ceil(0.9 * target.deadlineMs)
 
@@ -29,7 +33,7 @@ export function naive(target: Target, open: (target: Target) => Redis = shortCon
         await connect(redis)
         const outcomes = await oneByOne(redis, commands)
         // After QUIT, Redis closes first. The side that closes first keeps the port in TIME_WAIT.
-        await redis.quit().catch(() => close(redis))
+        await quit(redis).catch(() => close(redis))
         return outcomes
       } catch (error) {
         close(redis)
@@ -44,8 +48,18 @@ export function naive(target: Target, open: (target: Target) => Redis = shortCon
   }
 }
 
+/**
+ * The same on a cluster: every operation first asks a node for the table of slots, then connects to each node that it
+ * needs. It cannot report the end of sessions.
+ */
+export function naiveOnCluster(address: ClusterAddress, deadlineMs: number): Sender {
+  const open = (target: Target) => shortCluster(address, target.deadlineMs)
+  const { name, send, close } = naive({ redis: {}, poolSize: 1, deadlineMs }, open)
+  return { name, send, close }
+}
+
 /** @throws StoreError `ONETRIP_NOT_SENT` if the handshake fails. */
-async function connect(redis: Redis): Promise<void> {
+async function connect(redis: Redis | Cluster): Promise<void> {
   let reason: Error | undefined
   redis.on('error', (error: Error) => {
     reason = error
@@ -58,6 +72,13 @@ async function connect(redis: Redis): Promise<void> {
 }
 
 /** Closes an open connection. After a failed attempt to connect, `disconnect()` would start a timer of 2 s. */
-function close(redis: Redis): void {
+function close(redis: Redis | Cluster): void {
   if (redis.status !== 'end') redis.disconnect()
+}
+
+async function quit(redis: Redis | Cluster): Promise<void> {
+  if (!(redis instanceof Cluster)) return void (await redis.quit())
+  const open = redis.nodes().filter(({ status }) => status === 'ready')
+  await Promise.all(open.map((node) => node.quit()))
+  redis.disconnect()
 }

@@ -1,5 +1,5 @@
 import { type Command, type Outcome, roundTripChannel, type Sender } from '@onetrip/session-store'
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { notSent, openPool, type Target } from './connections.ts'
 
 /**
@@ -18,7 +18,10 @@ export function sequential(target: Target): Sender {
 }
 
 /** Sends each command in a round trip of its own. Stops after a lost reply, but not after an error of Redis. */
-export async function oneByOne(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
+export async function oneByOne(
+  redis: Redis | Cluster,
+  commands: readonly Command[],
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const [name, ...args] of commands) {
     roundTripChannel.publish({ commands: 1 })

@@ -21,9 +21,9 @@ export const raceLimits: RaceLimits = {
 
 /**
  * The limits on a cluster. No distance: clients learn the nodes' addresses from the nodes, so they would bypass a
- * relay.
+ * relay. No `sequential` and `pipeline`, which are for one server.
  */
-export const clusterRace: Partial<RaceLimits> = { distancesMs: [0] }
+export const clusterRace: Partial<RaceLimits> = { strategies: ['naive', 'batch'], distancesMs: [0] }
 
 const WARM_UP_SECONDS = 1
 /** Timeout for INFO during a race. */

@@ -130,6 +130,16 @@ export function clusterAt(
   })
 }
 
+/** As `shortConnection`, for a cluster: the client first asks a node for the table of slots. */
+export function shortCluster(address: ClusterAddress, connectTimeoutMs: number): Cluster {
+  const { nodes, redisOptions } = clusterOptions(address)
+  return createCluster(nodes, {
+    dnsLookup: keepHostName,
+    clusterRetryStrategy: () => null,
+    redisOptions: { ...redisOptions, connectTimeout: connectTimeoutMs },
+  })
+}
+
 /** Finds out why no node can be reached: ioredis only reports that a connection is closed. */
 export async function connectionError(
   address: ClusterAddress,
