@@ -109,7 +109,8 @@ export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) 
       if (!isOrphan) return null
       const own = records.slice(2 * index, 2 * index + 2).filter((key, place) => {
         const value = memory.at(key) // keys of other programs stay
-        return place === 0 ? value instanceof SortedSet : value instanceof Hash && value.has('')
+        if (place === 0) return value instanceof SortedSet
+        return value instanceof Hash && (value.has('') || value.has('\0')) // a version or a label
       })
       end(memory, [login, recent], id, own)
       return owner ?? ''

@@ -5,14 +5,16 @@ import { END_DOOMED, type EndedSession, readEnded } from './retention.ts'
 /**
  * KEYS: login, recent, and the viewed and data keys of each session. ARGV: a JSON object: `unseen` (whether to also
  * remove sessions without a last-seen time), `settledBefore`, `ids`. Returns the same as EVICT. Keeps keys of other
- * programs: views are a sorted set, and data is a hash with a version.
+ * programs: views are a sorted set, and data is a hash with a version or a label (LABEL, \0).
  */
 const REMOVE_ORPHANS = `-- remove orphans
 local found = cjson.decode(ARGV[1])
 local doomed, records, users = {}, {}, {}
 local function add(key, command, ...)
   local size = redis.pcall(command, key, ...)
-  if type(size) == 'number' and size > 0 then records[#records + 1] = key end
+  local found = type(size) == 'number' and size > 0
+  if found then records[#records + 1] = key end
+  return found
 end
 local owners = redis.call('HMGET', KEYS[1], unpack(found.ids))
 local scores = redis.call('ZMSCORE', KEYS[2], unpack(found.ids))
@@ -23,7 +25,8 @@ for i, id in ipairs(found.ids) do
   if nobody or (found.unseen and not score) then
     doomed[#doomed + 1] = id
     add(KEYS[2 * i + 1], 'ZCARD')
-    add(KEYS[2 * i + 2], 'HEXISTS', '')
+    local data = KEYS[2 * i + 2]
+    if not add(data, 'HEXISTS', '') then add(data, 'HEXISTS', '\\0') end
     users[i] = owners[i] or ''
   end
 end
