@@ -53,7 +53,8 @@ export function pooled({ server, poolSize, deadlineMs }: PoolOptions): Sender {
 
   function noConnection(): Error {
     for (const { redis } of pool) {
-      if (redis.status === 'wait') redis.connect().catch(() => undefined) // the watch has the error
+      // After a failover, ioredis may give up ('end') although it should reconnect. The watch has the error.
+      if (['wait', 'end'].includes(redis.status)) redis.connect().catch(() => undefined)
     }
     const failed = pool.find(({ watch }) => watch.lastError !== undefined)
     return notSent('there is no connection', failed?.watch.lastError)
