@@ -32,9 +32,8 @@ describe.each(layouts)('%s', (_, keys) => {
     expect(await store.checkToken(token, { data: false })).toEqual({ user: 'ada', lastSeenAt })
     expect(await store.logout(token)).toBe(true)
     expect(await server.redis.exists(keys.data(idOf(token)))).toBe(0)
-    for (const late of [store.patch(token, { cart }), store.data(token)]) {
-      await expect(late).rejects.toMatchObject(gone)
-    }
+    const late = [store.patch(token, { cart }), store.data(token)]
+    await Promise.all(late.map((call) => expect(call).rejects.toMatchObject(gone)))
     expect(await server.redis.exists(keys.data(idOf(token)), keys.viewed(idOf(token)))).toBe(0)
   })
 
