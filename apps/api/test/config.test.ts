@@ -36,7 +36,14 @@ test.each([
     { WORKERS: '2' },
     'WORKERS is no longer a setting: start several processes with REUSE_PORT=true',
   ],
-  [{ STRATEGY: 'naive', REDIS_URL: 'redis+cluster://a:1' }, 'STRATEGY has no effect on a cluster'],
+  [
+    { STRATEGY: 'pipeline', REDIS_URL: 'redis+cluster://a:1' },
+    'STRATEGY has no effect on a cluster, which needs batch or naive',
+  ],
+  [
+    { STRATEGY: 'naive', REDIS_URL: 'redis+sentinel://a:1/primary' },
+    'STRATEGY has no effect with sentinels, which need batch',
+  ],
   [{ REUSE_PORT: 'true', PORT: '0' }, 'REUSE_PORT has no effect with PORT=0'],
   [{ REUSE_PORT: 'yes' }, 'REUSE_PORT must be boolean'],
   [{ TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
