@@ -13,7 +13,7 @@ import { COUNTS, SESSION_PREFIX, type SessionContent, withView } from './support
 import { answers, bodies, limit } from './support/session-schemas.ts'
 
 // A common setup: @fastify/session with connect-redis, configured as in their READMEs, with the last 25 views in the
-// session and a sorted set for popular items. The routes behave like those of apps/api; docs/other-clients.md
+// session and a sorted set for popular items. The routes behave like those of apps/api; docs/measurements/other-clients.md
 // describes the Redis commands and the possible loss of data.
 
 const BEARER = 'Bearer '

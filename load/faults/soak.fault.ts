@@ -5,7 +5,7 @@ import { reportOf } from './soak/report.ts'
 import { readEveryMs, type Soaked, soak } from './soak/run.ts'
 import { startSoakStack } from './soak/stack.ts'
 
-// SOAK_MINUTES and SOAK_RATE (requests per second) make a longer run, which prints its tables: docs/soak.md.
+// SOAK_MINUTES and SOAK_RATE (requests per second) make a longer run, which prints its tables: docs/measurements/soak.md.
 const minutes = Number(process.env.SOAK_MINUTES ?? 0.5)
 const rate = Number(process.env.SOAK_RATE ?? 100)
 const isLong = minutes > 0.5

@@ -40,7 +40,7 @@ async function restored(backup: string) {
   return { socket, admin }
 }
 
-// docs/maintenance.md, "Backup and restore".
+// docs/runbook.md, "Backup and restore".
 test('a backup under load and during an AOF rewrite contains all earlier sessions and views', async () => {
   const { redis, admin, viewing, settle } = await startTestbed()
   const data = join(redis.socket, '..')

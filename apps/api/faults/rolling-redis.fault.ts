@@ -38,7 +38,7 @@ async function failOver(primary: ClusterNode, nodes: readonly ClusterNode[]): Pr
   await expect.poll(() => hasCaughtUp(primary)).toBe(true)
 }
 
-// docs/maintenance.md, "Rolling restart of Redis".
+// docs/runbook.md, "Rolling restart of Redis".
 test('all nodes of a cluster are restarted under load, and no acknowledged view is lost', async () => {
   const servers = await testCluster({ replicas: 1 })
   onTestFinished(() => servers.stop())

@@ -12,7 +12,7 @@ import { balancerForThisTest } from './balancer.ts'
 /** Much longer than the balancer needs to notice. */
 const DRAIN_MS = '5000'
 
-// docs/maintenance.md, "Rolling upgrade".
+// docs/runbook.md, "Rolling upgrade".
 test('all APIs behind a load balancer are replaced one by one, and no request fails', async () => {
   const redis = await redisForThisTest()
   const ports = await freePorts(2)

@@ -3,7 +3,7 @@ import { tableMarkdown } from '../../src/reporting/markdown.ts'
 import type { ResourceName } from './readings.ts'
 import type { Soaked } from './run.ts'
 
-/** The tables of docs/soak.md, and all discrepancies. */
+/** The tables of docs/measurements/soak.md, and all discrepancies. */
 export function reportOf(soaked: Soaked): string {
   const { seconds, injected, discrepancies } = soaked
   return [

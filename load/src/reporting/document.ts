@@ -31,7 +31,7 @@ export function documentCommand(): Command {
     )
     .argument(
       '[file...]',
-      'documents with marks such as <!-- http.json, table 1 --> (default: README.md and docs/*.md)',
+      'documents with marks such as <!-- http.json, table 1 --> (default: README.md and docs/)',
     )
     .action(async (files: string[]) => {
       for (const file of files.length > 0 ? files : await markedDocuments()) await fill(file)
@@ -47,10 +47,10 @@ export async function publishedOverview(): Promise<string> {
   return overviewOf(results.map((saved) => ({ name: saved.name, part: partOf(saved) })))
 }
 
-/** The paths of README.md, docs/*.md and the READMEs of examples, if they have marks. */
+/** The paths of README.md, the pages in docs and the READMEs of examples, if they have marks. */
 export async function markedDocuments(): Promise<string[]> {
   const names = await Array.fromAsync(
-    glob(['README.md', 'docs/*.md', 'examples/*/README.md'], { cwd: repository }),
+    glob(['README.md', 'docs/**/*.md', 'examples/*/README.md'], { cwd: repository }),
   )
   const paths = names.toSorted().map((name) => join(repository, name))
   const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8')))

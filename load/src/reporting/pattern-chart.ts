@@ -24,7 +24,7 @@ type Strategy = keyof typeof strategies
 const [WIDTH, HEIGHT] = [290, 130]
 const [COLUMN, ROW] = [WIDTH + 70, HEIGHT + 66]
 const [LEFT, TOP] = [56, 66]
-const TICKS = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000]
+const TICKS = Array.from({ length: 8 }, (_, power) => [10 ** power, 3 * 10 ** power]).flat()
 
 /** An SVG image. @param folder of the published results. */
 export async function patternChart(folder: string): Promise<string> {

@@ -137,35 +137,35 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
     1.1,
   ],
   [
-    'docs/other-clients.md',
+    'docs/measurements/other-clients.md',
     '`batch` needs a third more CPU time of the API than `noop`',
     viewCpu('batch') / viewCpu('noop'),
     1.2,
     1.45,
   ],
   [
-    'docs/other-clients.md',
+    'docs/measurements/other-clients.md',
     'Half of its CPU time is HTTP: `bare`',
     viewCpu('bare') / viewCpu('batch'),
     0.4,
     0.6,
   ],
   [
-    'docs/other-clients.md',
+    'docs/measurements/other-clients.md',
     '(`pipeline-framed` against `ioredis`, 10 µs against 29)',
     clientCpu('64 ioredis') - clientCpu('64 pipeline-framed'),
     18,
     20,
   ],
   [
-    'docs/other-clients.md',
+    'docs/measurements/other-clients.md',
     "they need two thirds of the client's CPU time of `batch`",
     clientCpu('1,024 go-redis-auto') / clientCpu('1,024 batch'),
     0.6,
     0.75,
   ],
   [
-    'docs/other-clients.md',
+    'docs/measurements/other-clients.md',
     'A call of `batch` takes twice the CPU time that it takes with 64 callers',
     clientCpu('1,024 batch') / clientCpu('64 batch'),
     1.7,
@@ -186,7 +186,7 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
     0.85,
   ],
   [
-    'docs/redis-experiments.md',
+    'docs/measurements/redis-experiments.md',
     'takes about 1 % of a core',
     info('9,999 patched CLIENT LIST') / 1e4,
     0.8,
@@ -199,7 +199,7 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
   expect(figure).toBeLessThan(to)
 })
 
-test('docs/io-threads.md: the number of gains and losses', async () => {
+test('docs/measurements/io-threads.md: the number of gains and losses', async () => {
   const text = await withFigures('<!-- io-threads.json, table 1 -->\n')
   const [gains, losses] = ['gains', 'loses'].map((verb) =>
     [...text.matchAll(new RegExp(`${verb} with ([\\d, ]+)`, 'g'))].reduce(
@@ -207,7 +207,7 @@ test('docs/io-threads.md: the number of gains and losses', async () => {
       0,
     ),
   )
-  const document = await readFile(join(repository, 'docs/io-threads.md'), 'utf8')
+  const document = await readFile(join(repository, 'docs/measurements/io-threads.md'), 'utf8')
   expect(document.replaceAll(/\s+/g, ' ')).toContain(
     `In the 160 cases of 40 loads with four settings, the rate gains in ${gains} cases, and loses in ${losses}.`,
   )

@@ -12,7 +12,7 @@ const MIN_SAVING = 0.01
 /** The smallest share of all commands that makes a finding. */
 const MIN_SHARE = 0.05
 
-/** A closed connection holds its port for a minute, and Linux has 28,232 ports for clients (docs/redis-experiments.md). */
+/** A closed connection holds its port for a minute, and Linux has 28,232 ports for clients (docs/measurements/redis-experiments.md). */
 const PORTS_PER_SECOND = 470
 
 /** Commands that clients send by themselves, with their largest number on a new connection. */

@@ -139,13 +139,13 @@ const MIN_TRIP_MICROS = 2
 
 /**
  * The lowest and highest rates of ioredis and node-redis with one caller, in % of redis-benchmark -c 1
- * (docs/redis-experiments.md).
+ * (docs/measurements/redis-experiments.md).
  */
 export const NODE_RATES = { kept: [72, 80], opened: [12, 16] } as const
 
 /**
  * The CPU cost of another command in a pipeline without its execution, in round trips (measured: 0.025;
- * docs/redis-experiments.md).
+ * docs/measurements/redis-experiments.md).
  */
 const TRIPS_PER_PIPELINED_COMMAND = 0.03
 /** Below this number of commands per read, hardly any client uses pipelines. */

@@ -21,7 +21,7 @@ export interface WatchOptions {
   signal: AbortSignal
 }
 
-/** CLIENT LIST takes about a microsecond of CPU time per connection (docs/redis-experiments.md). */
+/** CLIENT LIST takes about a microsecond of CPU time per connection (docs/measurements/redis-experiments.md). */
 const MICROS_PER_CLIENT = 1
 /** CLIENT LIST may take this share of the main thread's time. */
 const LIST_SHARE = 0.01

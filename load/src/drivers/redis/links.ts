@@ -44,7 +44,7 @@ export interface OpenLink {
   pingMs: number
 }
 
-// The relay itself adds about 0.1 ms to a PING (docs/store-benchmark.md). `openLink` subtracts up to RELAY_MS; a
+// The relay itself adds about 0.1 ms to a PING (docs/measurements/store-benchmark.md). `openLink` subtracts up to RELAY_MS; a
 // larger excess is due to a busy machine. An excess below the share TOLERANCE of the round trip is not corrected.
 const [RELAY_MS, TOLERANCE] = [0.15, 0.02]
 
