@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../src/config.ts'
 import { configSchema } from '../src/config-schema.ts'
 import { redisLocation } from '../src/redis-location.ts'
+import { removedSettings } from '../src/removed-settings.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
@@ -27,15 +28,8 @@ test.each([
   [{ SESSION_SECRETS: `${SESSION_SECRETS}, ${SESSION_SECRETS}` }, 'SESSION_SECRETS'],
   [{ SESSION_SECRETS_FILE: '/nowhere/secret' }, 'SESSION_SECRETS_FILE'],
   [{ SESSION_SECRETS: '', SESSION_SECRETS_FILE: '/nowhere' }, 'SESSION_SECRETS_FILE .* ENOENT'],
-  [{ AUTH: 'password' }, 'AUTH is no longer'],
-  [{ REDIS_CLUSTER: 'a:1' }, 'REDIS_CLUSTER is no longer'],
-  [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS is no longer'],
   [{ PORT: '3000x', MAX_SESSIONS: '0' }, 'PORT .*MAX_SESSIONS'],
   [{ STRATEGY: 'fast' }, 'STRATEGY must be one of naive, '],
-  [
-    { WORKERS: '2' },
-    'WORKERS is no longer a setting: start several processes with REUSE_PORT=true',
-  ],
   [
     { STRATEGY: 'pipeline', REDIS_URL: 'redis+cluster://a:1' },
     'STRATEGY has no effect on a cluster, which needs batch or naive',
@@ -52,10 +46,6 @@ test.each([
   [{ TRUST_PROXY: '127.0.0.1,,::1' }, 'TRUST_PROXY'],
   [{ PUBLIC_ORIGINS: 'https://shop.example/' }, 'PUBLIC_ORIGINS'],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT'],
-  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a' }, 'use OTEL_EXPORTER_OTLP_ENDPOINT'],
-  [{ STARTUP_DEADLINE_MS: '100' }, 'STARTUP_DEADLINE_MS is no longer'],
-  [{ LOG_REQUESTS: 'true' }, 'LOG_REQUESTS is no longer a setting: use LOG_LEVEL=debug'],
-  [{ MAX_CONNECTIONS: '5' }, 'MAX_CONNECTIONS is no longer'],
   [{ OTEL_TRACES_SAMPLER_ARG: '0.1' }, 'OTEL_TRACES_SAMPLER_ARG has no effect'],
   [{ REDIS_URL: 'redis://127.0.0.1/abc' }, 'REDIS_URL: .*database'],
   [{ REDIS_URL: 'unix:///a.sock', REDIS_PASSWORD_FILE: '/nowhere' }, 'must name a host'],
@@ -68,20 +58,12 @@ test.each([
   [{ REDIS_URL: 'redis+sentinel://a:1' }, 'REDIS_URL: .*name of the primary'],
   [{ REDIS_URL: 'redis://a', REDIS_TLS_SERVER_NAME: 'a' }, 'REDIS_URL and REDIS_TLS_'],
   [{ REDIS_TLS_CA_FILE: '/nowhere/ca' }, 'REDIS_TLS_CA_FILE cannot be read'],
-  [{ REDIS_MIGRATE_TO: 'redis://a' }, 'REDIS_MIGRATE_TO is no longer .*docs/cluster.md'],
-  [{ REDIS_MIGRATE_HOME: 'source' }, 'REDIS_MIGRATE_HOME is no longer .*docs/cluster.md'],
-  [{ CACHED_CHECKS: '100' }, 'CACHED_CHECKS is no longer .*each check asks Redis'],
   [{ HOST: '' }, 'HOST'],
   [{ NODE_ENV: '' }, 'NODE_ENV'],
-  [{ REDIS_SENTINEL_NAME: 'm' }, 'REDIS_SENTINEL_NAME is no longer'],
-  [{ REDIS_USERNAME: 'api' }, 'REDIS_USERNAME is no longer'],
-  [{ REDIS_TLS: 'true' }, 'REDIS_TLS is no longer'],
-  [{ USERS_FILE: 'users.json' }, 'USERS_FILE is no longer'],
   [{ REDIS_SENTINEL_USERNAME: 'u' }, 'REDIS_SENTINEL_USERNAME has no effect'],
   [{ REDIS_SENTINEL_PASSWORD_FILE: 'p' }, 'REDIS_SENTINEL_PASSWORD_FILE has no effect'],
   [{ REDIS_PARTITIONS: '32' }, 'REDIS_PARTITIONS has no effect'],
   [{ MAX_SESSIONS: '5', JANITOR_INTERVAL_SECONDS: '0' }, 'MAX_SESSIONS has no effect'],
-  [{ LOGIN_LIMIT_WINDOW_SECONDS: '60' }, 'the window is five minutes'],
 ])('%j is rejected: %s', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(new RegExp(words))
 })
@@ -111,7 +93,7 @@ test('secrets are read from files, and the final newline is removed', () => {
   ).toBe('unix://api:word@localhost/run/redis.sock')
 })
 
-test('URLs of a cluster and of sentinels', () => {
+test('URLs of one Redis, of a cluster and of sentinels', () => {
   const REDIS_PASSWORD_FILE = fileForThisTest('p@ss word\n')
   const located = (settings: Record<string, string>) =>
     redisLocation(loadConfig({ SESSION_SECRETS, ...settings }))
@@ -145,6 +127,9 @@ test('URLs of a cluster and of sentinels', () => {
     },
   })
   expect(located({})).toEqual({ redis: { host: '127.0.0.1', port: 6390 } })
+  expect(located({ REDIS_URL: 'rediss://a/2', REDIS_TLS_SERVER_NAME: 'b' })).toMatchObject({
+    redis: { host: 'a', db: 2, tls: { servername: 'b' } },
+  })
 })
 
 test('an empty file with a password is rejected', () => {
@@ -159,10 +144,9 @@ test('a removed setting in .env is rejected', () => {
   expect(() => loadConfig({ SESSION_SECRETS })).toThrow('AUTH is no longer a setting')
 })
 
-test('the error about a removed setting says what replaces it', () => {
-  expect(() => loadConfig({ SESSION_SECRETS, REDIS_INFO_INTERVAL_SECONDS: '0' })).toThrow(
-    'REDIS_INFO_INTERVAL_SECONDS is no longer a setting: the metrics of Redis now come from redis_exporter',
-  )
+test.for(Object.entries(removedSettings))('%s is removed: %s', ([name, wayOut]) => {
+  const environment = { SESSION_SECRETS, [name]: '1' }
+  expect(() => loadConfig(environment)).toThrow(`${name} is no longer a setting: ${wayOut}`)
 })
 
 test('the error about a secret that is too short does not show the secret', () => {

@@ -78,8 +78,6 @@ test('accepts the largest patch that the store accepts, and names the mistake of
     ['[1]', 'API_BAD_REQUEST', 'object'],
     ['{"__proto__": {"admin": true}}', 'API_BAD_REQUEST', ''],
     ['{"a\\nb": 1}', 'ONETRIP_INVALID_INPUT', 'name of a data field'],
-    [{ ...largest, [names[0] ?? '']: 'x'.repeat(1024) }, 'ONETRIP_INVALID_INPUT', '65536'],
-    [{ cart: 'x'.repeat(16_384) }, 'ONETRIP_INVALID_INPUT', '"cart"'],
     [tooLarge, 'API_BODY_TOO_LARGE', ''],
   ] as const) {
     const answer = (await patch(body)).json()

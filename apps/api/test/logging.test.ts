@@ -92,21 +92,6 @@ async function loggedPath({ app, lines }: LoggingApp, url: string): Promise<unkn
   return lines().at(-1)?.path
 }
 
-test.each([
-  `${SESSION_ID}%00.${SIGNATURE}`,
-  `${SESSION_ID}/${SIGNATURE}`,
-  `${SESSION_ID};${SIGNATURE}`,
-  SIGNATURE,
-  `x${SESSION_ID}.${SIGNATURE}x`,
-])('a token in a path is never logged: %s', async (spelling) => {
-  const app = await loggingApp(true)
-  for (const url of [`/nowhere/${spelling}`, `/nowhere/${spelling}/more`, `/${spelling}?a=b`]) {
-    const path = String(await loggedPath(app, url))
-    expect(path).not.toContain(SIGNATURE)
-    expect(path).toContain('[hidden]')
-  }
-})
-
 test('a token is never logged, whichever of its characters are percent-encoded', async () => {
   const app = await loggingApp(true)
   const token = `${SESSION_ID}.${SIGNATURE}`
@@ -131,12 +116,17 @@ const encoded = (letter: string, times: number): string => {
 }
 
 test.each([
+  ...[`${SESSION_ID}%00.${SIGNATURE}`, `${SESSION_ID};${SIGNATURE}`, SIGNATURE].map((spelling) => [
+    `/nowhere/${spelling}/more?a=b`,
+    '/nowhere/[hidden]/more',
+  ]),
+  [`/${SESSION_ID}/${SIGNATURE}`, `/${SESSION_ID}/[hidden]`],
   ['/me/views', '/me/views'],
   [`/me/sessions/${SESSION_ID}`, `/me/sessions/${SESSION_ID}`],
   ['/docs/static/swagger-ui-standalone-preset.js', '/docs/static/swagger-ui-standalone-preset.js'],
   ['//a//b/', '//a//b/'],
   ['/a%20b/c', '/[hidden]/c'],
-])('%s is logged as %s', async (url, path) => {
+])('%s is logged as %s', async (url = '', path = '') => {
   expect(await loggedPath(await loggingApp(true), url)).toBe(path)
 })
 

@@ -51,6 +51,9 @@ test('measures batches, errors and connections of the store', async () => {
   expect(grown('onetrip_store_batch_operations_count')).toBe(1)
   expect(grown('onetrip_store_batch_operations_sum')).toBe(10)
   expect(grown('onetrip_store_batch_duration_seconds_count')).toBe(1)
+  expect(grown('onetrip_store_round_trips_total')).toBe(1)
+  expect(grown('onetrip_store_commands_total')).toBe(50)
+  expect(grown('onetrip_store_connections_opened_total')).toBe(0)
   expect(values(after, 'onetrip_store_in_flight')).toEqual([0])
   expect(values(after, 'onetrip_event_loop_active_seconds_total')[0]).toBeGreaterThan(0)
 

@@ -12,7 +12,6 @@ export interface ReceivedSpan {
   /** 2: server, 3: client. */
   kind: number
   attributes: Record<string, unknown>
-  links: { traceId: string; spanId: string }[]
   /** 0: unset, 2: error. */
   status: number
   resource: Record<string, unknown>
@@ -75,10 +74,10 @@ function spansOf(body: Buffer): ReceivedSpan[] {
     scopeSpans.flatMap(({ spans }) =>
       spans.map((span) => ({
         ...span,
-        ...idsOf(span),
+        traceId: hex(span.traceId),
+        spanId: hex(span.spanId),
         parentSpanId: hex(span.parentSpanId),
         attributes: recordOf(span.attributes as unknown as Attribute[]),
-        links: span.links.map(idsOf),
         status: span.status?.code ?? 0,
         resource: recordOf(resource.attributes),
       })),
@@ -87,7 +86,3 @@ function spansOf(body: Buffer): ReceivedSpan[] {
 }
 
 const hex = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('hex')
-const idsOf = ({ traceId, spanId }: { traceId: unknown; spanId: unknown }) => ({
-  traceId: hex(traceId),
-  spanId: hex(spanId),
-})

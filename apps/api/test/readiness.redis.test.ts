@@ -38,16 +38,6 @@ test('while Redis does not answer: not ready, one PING for concurrent probes, an
   await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
 })
 
-test('after stop(), the next response of each connection has connection: close', async () => {
-  const app = await appForThisTest(server.socket)
-  const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const connection = keptConnection(url)
-  const get = () => connection('/items/popular')
-  for (let turn = 0; turn < 2; turn++) expect(await get()).toEqual([200, 'keep-alive'])
-  app.readiness.stop()
-  for (let turn = 0; turn < 2; turn++) expect(await get()).toEqual([200, 'close'])
-})
-
 test('closing: the port is closed, but a kept connection can send one more request', async () => {
   const app = await appForThisTest(server.socket, {
     deadlineMs: 60_000,

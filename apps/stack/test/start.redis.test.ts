@@ -115,18 +115,17 @@ describe('npm start fails', () => {
     expect(await processesOf(state)).toEqual([])
   })
 
-  test('if REDIS_URL is unreachable, without printing its password', async () => {
+  test('if REDIS_URL cannot be used, without printing its password', async () => {
     const [closedPort] = await freePorts(1)
-    const env = { REDIS_URL: `redis://me:secret@127.0.0.1:${closedPort}` }
-    const output = (await refused(/cannot be used/, env)).join('\n')
-    expect(output).toContain(`redis://127.0.0.1:${closedPort} cannot be used`)
-    expect(output).not.toContain('secret')
-  })
-
-  test('if the database in REDIS_URL does not exist, before an API starts', async () => {
     const { socket } = await redisForThisTest()
-    const env = { REDIS_URL: `unix://${socket}?db=99` }
-    const output = (await refused(/cannot (be used|start)/, env)).join('\n')
-    expect(output).toMatch(/The Redis at unix:.* cannot be used: ERR DB index is out of range/)
+    const wrong = [
+      [`redis://me:secret@127.0.0.1:${closedPort}`, `redis://127.0.0.1:${closedPort}`, ''],
+      [`unix://${socket}?db=99`, `unix://${socket}?db=99`, 'ERR DB index is out of range'],
+    ] as const
+    for (const [REDIS_URL, shown, why] of wrong) {
+      const output = (await refused(/cannot (be used|start)/, { REDIS_URL })).join('\n')
+      expect(output).toContain(`The Redis at ${shown} cannot be used: ${why}`)
+      expect(output).not.toContain('secret')
+    }
   })
 })

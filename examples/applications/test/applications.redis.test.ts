@@ -1,16 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
-
-const names = ['sale', 'feed', 'risk', 'viewers'] as const
-
-const fileOf = (name: string) => join(import.meta.dirname, '..', `${name}.ts`)
-const textOf = (name: string) => readFileSync(fileOf(name), 'utf8')
+import { expect, onTestFinished, test } from 'vitest'
+import { onePipeline } from '../compare.ts'
 
 /** A Redis without data, and a client of it. */
 async function emptyRedis() {
@@ -21,94 +16,88 @@ async function emptyRedis() {
   return { socket: server.socket, program: server.program, redis }
 }
 
-const runProgram = (name: string, url: string, env: NodeJS.ProcessEnv = {}) =>
+const fileOf = (name: string) => join(import.meta.dirname, '..', `${name}.ts`)
+
+const runProgram = (name: string, url: string, REDIS_URL = '') =>
   promisify(execFile)(process.execPath, [fileOf(name), ...(url ? [url] : [])], {
-    env: { ...process.env, ...env },
+    env: { ...process.env, REDIS_URL },
   })
 
-const output = {
-  sale: [
-    /^DECR in a script, buyers +[\d,]+\/s +[\d,]+\/s$/m,
-    /^HINCRBY in a script, buyers +[\d,]+\/s +[\d,]+\/s$/m,
+test.for([
+  [
+    'sale',
+    ['DECR in a script, buyers', 'HINCRBY in a script, buyers'],
     /^ {2}\d+ sales of 50 pieces to 100 buyers: each sold 50$/m,
   ],
-  feed: [
-    /^RPUSH to 100 timelines, posts +[\d,]+\/s +[\d,]+\/s$/m,
-    /^LPUSH to 100 timelines, posts +[\d,]+\/s +[\d,]+\/s$/m,
-    /^LRANGE of 20 entries, pages +[\d,]+\/s +[\d,]+\/s$/m,
+  [
+    'feed',
+    [
+      'RPUSH to 100 timelines, posts',
+      'LPUSH to 100 timelines, posts',
+      'LRANGE of 20 entries, pages',
+    ],
     /^ {2}a timeline has [1-9]\d* entries$/m,
   ],
-  risk: [
-    /^HGETALL of 4 keys, checks +[\d,]+\/s +[\d,]+\/s$/m,
-    /^HGETALL and HSET, payments +[\d,]+\/s +[\d,]+\/s$/m,
-    /^HINCRBY, 100 together, payments +[\d,]+\/s +[\d,]+\/s$/m,
+  [
+    'risk',
+    ['HGETALL of 4 keys, checks', 'HGETALL and HSET, payments', 'HINCRBY, 100 together, payments'],
     /^ {2}recorded of the card: \{ payments: '[1-9]\d*', spent: '[1-9]\d*' \}$/m,
   ],
-  viewers: [
-    /^40 SETBITs, viewers +[\d,]+\/s +[\d,]+\/s$/m,
-    /^BITFIELD GET, viewers +[\d,]+\/s +[\d,]+\/s$/m,
+  [
+    'viewers',
+    ['40 SETBITs, viewers', 'BITFIELD GET, viewers'],
     /^ {2}[1-9]\d* viewers; asked for [1-9]\d*, half of them strangers: found [1-9]\d*$/m,
   ],
-}
-
-describe.each(names)('%s', (name) => {
-  test('prints what it did by trip and by pipeline, and leaves no key', async () => {
+] as const)(
+  '%s prints what it did by trip and by pipeline, and leaves no key',
+  async ([name, rows, result]) => {
     const { socket, redis } = await emptyRedis()
-    const { stdout, stderr } = await runProgram(name, '', { REDIS_URL: socket })
+    const { stdout, stderr } = await runProgram(name, '', socket)
     expect(stderr).toBe('')
     expect(stdout).toMatch(/^ +one command a trip +one pipeline$/m)
-    for (const line of output[name]) expect(stdout).toMatch(line)
+    for (const row of rows)
+      expect(stdout).toMatch(new RegExp(`^${row} +[\\d,]+/s +[\\d,]+/s$`, 'm'))
+    expect(stdout).toMatch(result)
     expect(await redis.dbsize()).toBe(0)
-  })
+  },
+)
 
-  test('removes its keys, and no others, if it is interrupted', async () => {
-    const { socket, redis } = await emptyRedis()
-    await redis.set('example:other', 'stays')
-    const program = spawn(process.execPath, [fileOf(name), socket], { stdio: 'pipe' })
-    const exited = once(program, 'close')
-    let stderr = ''
-    program.stderr.on('data', (data) => (stderr += data))
-    await expect.poll(() => redis.dbsize()).toBeGreaterThan(1)
-    program.kill('SIGINT')
-    expect(await exited).toEqual([1, null])
-    expect(stderr).toContain('SIGINT')
-    expect(await redis.keys('*')).toEqual(['example:other'])
-  })
+test('an interrupted program removes its keys, and no others', async () => {
+  const { socket, redis } = await emptyRedis()
+  await redis.set('example:other', 'stays')
+  const program = spawn(process.execPath, [fileOf('feed'), socket], { stdio: 'pipe' })
+  const exited = once(program, 'close')
+  let stderr = ''
+  program.stderr.on('data', (data) => (stderr += data))
+  await expect.poll(() => redis.dbsize()).toBeGreaterThan(1)
+  program.kill('SIGINT')
+  expect(await exited).toEqual([1, null])
+  expect(stderr).toContain('SIGINT')
+  expect(await redis.keys('*')).toEqual(['example:other'])
+})
 
-  test('without Redis, or with another URL, it says why it cannot run', async () => {
-    const missing = '/nowhere/redis.sock'
-    const failure = (words: string) => ({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringMatching(new RegExp(`${words}.*first argument or in REDIS_URL`)),
-    })
-    await expect(runProgram(name, missing)).rejects.toMatchObject(failure('ENOENT /nowhere'))
-    const http = { REDIS_URL: 'http://127.0.0.1:1' }
-    await expect(runProgram(name, '', http)).rejects.toMatchObject(failure('no URL of a Redis'))
-  })
-
-  test('is whole on one page, and measures as the others', () => {
-    const text = textOf(name)
-    expect(text.split('\n').length - 1).toBeLessThanOrEqual(130)
-    const same = text.slice(text.indexOf('// From here on, all four files are the same.'))
-    expect(same.length).toBeGreaterThan(1_000)
-    expect(same).toBe(textOf('sale').slice(-same.length))
-    const modules = Array.from(text.matchAll(/^import .* from '(.*)'$/gm), ([, module]) => module)
-    expect(
-      modules.filter((module) => module !== 'ioredis' && !module?.startsWith('node:')),
-    ).toEqual([])
-    expect(text).not.toMatch(/import\(/)
-  })
+test.for([
+  ['/nowhere/redis.sock', /ENOENT \/nowhere.*first argument or in REDIS_URL/],
+  ['http://127.0.0.1:1', /no URL of a Redis.*first argument or in REDIS_URL/],
+] as const)('with %s, a program says why it cannot run', async ([url, stderr]) => {
+  const failure = { code: 1, stdout: '', stderr: expect.stringMatching(stderr) }
+  await expect(runProgram('sale', url)).rejects.toMatchObject(failure)
 })
 
 test('a Redis that stops meanwhile ends the program with an error', async () => {
   const { socket, redis, program } = await emptyRedis()
-  const running = runProgram('sale', socket)
-  const failed = expect(running).rejects.toMatchObject({
+  const failed = expect(runProgram('sale', socket)).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/Connection is closed|ECONNRESET|EPIPE/),
   })
   await expect.poll(() => redis.dbsize()).toBeGreaterThan(0)
   program.signal('SIGKILL')
   await failed
+})
+
+test('a pipeline in which one command fails throws its error', async () => {
+  const { redis } = await emptyRedis()
+  await redis.set('text', 'x')
+  const commands = [['PING'], ['HGET', 'text', 'a'], ['PING']] as const
+  await expect(onePipeline(redis, commands)).rejects.toThrow('WRONGTYPE')
 })

@@ -1,7 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lpushFeed, nextPage, onePipeline, rpushFeed } from '../feed.ts'
+import { onePipeline } from '../compare.ts'
+import { lpushFeed, nextPage, rpushFeed } from '../feed.ts'
 
 const server = redisOfThisFile()
 const send = (commands: Parameters<typeof onePipeline>[1]) => onePipeline(server.redis, commands)

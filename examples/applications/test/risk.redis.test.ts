@@ -1,6 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { features, localCache, onePipeline, recordByHset, writeBehind } from '../risk.ts'
+import { onePipeline } from '../compare.ts'
+import { features, localCache, recordByHset, writeBehind } from '../risk.ts'
 
 const server = redisOfThisFile()
 const send = (commands: Parameters<typeof onePipeline>[1]) => onePipeline(server.redis, commands)

@@ -2,7 +2,8 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { decrSale, hincrbySale, onePipeline, type Sale } from '../sale.ts'
+import { onePipeline } from '../compare.ts'
+import { decrSale, hincrbySale, type Sale } from '../sale.ts'
 
 const server = redisOfThisFile()
 
@@ -30,7 +31,7 @@ const leftOf = async (sale: Sale) => Number((await onePipeline(server.redis, [sa
 describe.each(sales)('$name', (sale) => {
   test('never sells more than there is, for any number of concurrent buyers', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.nat({ max: 40 }), fc.nat({ max: 80 }), async (pieces, count) => {
+      fc.asyncProperty(fc.nat({ max: 100 }), fc.nat({ max: 200 }), async (pieces, count) => {
         await onePipeline(server.redis, sale.open(pieces))
         const replies = await buyAtOnce(sale, namesOf(count))
         const sold = replies.filter((left) => left >= 0)
@@ -40,15 +41,6 @@ describe.each(sales)('$name', (sale) => {
       }),
       { numRuns: 60 },
     )
-  })
-
-  test('1,000 buyers of 100 pieces: each of the 100 is sold once', async () => {
-    await onePipeline(server.redis, sale.open(100))
-    const replies = await buyAtOnce(sale, namesOf(1_000))
-    expect(replies.filter((left) => left >= 0).toSorted((a, b) => a - b)).toEqual(
-      Array.from({ length: 100 }, (_, left) => left),
-    )
-    expect(await leftOf(sale)).toBe(0)
   })
 
   test('sells nothing that was never put on sale', async () => {
@@ -72,10 +64,4 @@ test('DECR: a request that is repeated takes another piece', async () => {
   const sale = decrSale(key)
   await onePipeline(server.redis, sale.open(2))
   expect((await buyAtOnce(sale, ['ada', 'ada', 'ada'])).toSorted()).toEqual([-1, 0, 1])
-})
-
-test('a pipeline in which one command fails throws its error', async () => {
-  await server.redis.set('text', 'x')
-  const commands = [['PING'], ['HGET', 'text', 'a'], ['PING']] as const
-  await expect(onePipeline(server.redis, commands)).rejects.toThrow('WRONGTYPE')
 })

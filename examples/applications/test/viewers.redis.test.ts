@@ -1,7 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { bitfieldFilter, isSeen, onePipeline, setbitFilter } from '../viewers.ts'
+import { onePipeline } from '../compare.ts'
+import { bitfieldFilter, isSeen, setbitFilter } from '../viewers.ts'
 
 const server = redisOfThisFile()
 const send = (commands: Parameters<typeof onePipeline>[1]) => onePipeline(server.redis, commands)

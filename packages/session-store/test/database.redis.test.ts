@@ -36,15 +36,6 @@ test('a database that does not exist makes ready() fail, and nothing is written 
   expect(await databases()).toEqual([])
 })
 
-test('the error reports a wrong password', async () => {
-  await server.redis.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '&*', '+@all')
-  const url = `unix://guest:wrong@localhost${server.socket}?db=5`
-  const store = newStore({ redis: url })
-  await expect
-    .poll(() => failureOf(store))
-    .toMatchObject({ cause: { message: expect.stringMatching(/^WRONGPASS/) } })
-})
-
 test('after a reconnect, nothing is written to another database', async () => {
   const admin = server.redis
   await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pw', '~*', '&*', '+@all')

@@ -14,22 +14,6 @@ const replies = (...commands: Command[]): Operation<unknown> => ({
   read: (all) => all,
 })
 
-test('each caller reads the replies to its own commands', async () => {
-  const store = await storeForThisTest()
-  const { token } = await store.login('ada')
-  const [one, two, view] = await Promise.all([
-    store.run(replies(['ZADD', 'scores', 'NX', 1, 'ada'], ['HSET', 'names', 'a', 'Ada'])),
-    store.run(replies(['ZADD', 'scores', 2, 'eve', 3, 'bob'], ['HSET', 'names', 'b', 'Bob'])),
-    store.recordView(token, 'book'),
-  ])
-  expect([one, two]).toEqual([
-    [1, 1],
-    [2, 1],
-  ])
-  expect(view).toEqual({ user: 'ada', views: 1 })
-  expect(await store.run(replies(['HLEN', 'names'], ['ZSCORE', 'scores', 'bob']))).toEqual([2, '3'])
-})
-
 test('commands that are unsafe on a shared connection are rejected before anything is sent', async () => {
   const store = await storeForThisTest()
   for (const name of ['BLPOP', 'multi', 'Subscribe', 'SELECT', 'WATCH', 'CLIENT', 'SHUTDOWN']) {

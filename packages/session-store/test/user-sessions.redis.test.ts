@@ -32,17 +32,6 @@ describe.each([
     return (await store.login(user)).token
   }
 
-  test('lists only the sessions of the user, latest first', async () => {
-    const first = await login('ada')
-    await login('bob')
-    const second = await login('ada')
-    const { sessions } = await store.userSessions(first)
-    expect(sessions).toEqual([
-      { id: idOf(second), loggedInAt: now, lastSeenAt: now, current: false },
-      { id: idOf(first), loggedInAt: now - 2_000, lastSeenAt: now - 2_000, current: true },
-    ])
-  })
-
   test('revokes a session of the user, but none of another user', async () => {
     const [first, second, other] = [await login('ada'), await login('ada'), await login('bob')]
     expect(await store.revokeSession(first, idOf(other))).toBe(false)

@@ -69,9 +69,4 @@ describe('gets the expected status, and changes nothing in Redis:', () => {
     expect(statuses).toEqual([200])
     expect(text).toContain('"item":"book"')
   })
-
-  test('HTTP/1.0 needs no host', async () => {
-    const health = Buffer.from('GET /healthz HTTP/1.0\r\nconnection: close\r\n\r\n')
-    expect((await exchange(port, health)).statuses).toEqual([200])
-  })
 })

@@ -3,16 +3,6 @@ import { type Call, seededRandom, skewedItems, workload } from '../../src/measur
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`)
 
-test('random numbers are uniform from 0 to below 1, for every seed', () => {
-  for (const seed of [1, 17, 2 ** 31 - 1]) {
-    const numbers = Array.from({ length: 20_000 }, seededRandom(seed))
-    expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0)
-    expect(Math.max(...numbers)).toBeLessThan(1)
-    const tenths = Map.groupBy(numbers, (number) => Math.floor(number * 10))
-    for (const tenth of tenths.values()) expect(tenth.length / 2_000).toBeCloseTo(1, 0.5)
-  }
-})
-
 test('the first item is drawn twice as often as the second, and ten times as often as the tenth', () => {
   const next = skewedItems(1_000, seededRandom(17))
   const views = new Map<string, number>()
