@@ -179,6 +179,34 @@ test('a session in use ends exactly maxLifetimeSeconds after its login', () => {
   )
 })
 
+test('a token that a process with a wrong clock renewed stays valid in the others', () => {
+  const ahead = renewing()
+  const right = renewing()
+  const issued = ahead.tokens.issue()
+  for (const time of [right.time, ahead.time]) time.now += DAY
+  ahead.time.now += DAY / 24
+  const renewed = ahead.tokens.renew(issued)
+  expect(renewed).not.toBe(issued)
+  expect(right.tokens.verify(renewed)).toBe(right.tokens.verify(issued))
+  expect(right.tokens.renew(renewed)).toBe(renewed)
+  // Not a login: its session exists nowhere else.
+  const behind = renewing({ clock: () => start - DAY })
+  for (const token of [issued, renewed]) {
+    expect(() => behind.tokens.verify(token)).toThrow('issued in the future')
+  }
+})
+
+test('maxLifetimeSeconds also limits tokens that were renewed before it was set', () => {
+  const { time, tokens } = renewing()
+  let token = tokens.issue()
+  for (; time.now < start + 39 * DAY; time.now += DAY) token = tokens.renew(token)
+  expect(tokens.expiresAt(token)).toBeGreaterThan(start + 60 * DAY)
+  const limited = renewing({ clock: () => time.now, maxLifetimeSeconds: (40 * DAY) / 1000 }).tokens
+  expect(limited.expiresAt(token)).toBe(start + 40 * DAY)
+  time.now = start + 40 * DAY
+  expect(() => limited.verify(token)).toThrow('expired')
+})
+
 test('a token that cannot live longer is not renewed', () => {
   const { time, tokens } = renewing({ maxLifetimeSeconds: (30 * DAY) / 1000 })
   const issued = tokens.issue()

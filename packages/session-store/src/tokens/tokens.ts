@@ -24,8 +24,8 @@ export interface TokensOptions {
    */
   renewAfterSeconds?: number
   /**
-   * How long after its login a session ends even if its token is renewed. At least the longest lifetime. Default
-   * `Infinity`.
+   * How long after its login a session ends even if its token is renewed, or was before this option was set. At least
+   * the longest lifetime. Default `Infinity`.
    */
   maxLifetimeSeconds?: number
   /** Returns milliseconds since 1970. Default `Date.now`. */
@@ -73,7 +73,7 @@ const TOKEN_PATTERN = new RegExp(
 )
 const SIGNATURE_BYTES = 32
 const SIGNATURE_LENGTH = 43
-/** The size of a generation of `BoundedCache`. At 200 to 250 bytes per entry, the cache takes 5 MB at most. */
+/** The size of a generation of `BoundedCache`. At 250 to 300 bytes per entry, the cache takes 6 MB at most. */
 const CACHED_TOKENS = 10_000
 const CLOCK_SKEW_MS = 60_000
 const MIN_SECRET_LENGTH = 32
@@ -85,6 +85,11 @@ const isSecret = (secret: unknown) =>
 
 /** Flag bit in the time of issue of a remembered session. Times do not use this bit until the year 6429. */
 const REMEMBERED = 2 ** 47
+
+interface Life {
+  readonly begunAt: number
+  readonly expiresAt: number
+}
 
 /** The time of issue with the flag REMEMBERED: the first bytes of an id. A renewed token also has one of its own. */
 const stampOf = (text: string) =>
@@ -164,59 +169,68 @@ export function createTokens(options: TokensOptions): Tokens {
   }
 
   /**
-   * Verified token → stamp. The expiry is checked each time.
+   * Verified token → its expiry. The expiry is checked each time.
    *
    * The key is the whole token. The lookup time reveals nothing about signatures: V8 compares strings only if
    * their hashes are equal, and the hash covers all characters and has a random seed per process. At most it
    * shows the owner of a token that the token was used recently.
    */
-  const verifiedTokens = new BoundedCache<string, number>(CACHED_TOKENS)
+  const verifiedTokens = new BoundedCache<string, Life>(CACHED_TOKENS)
 
-  const sign = (signed: string, stamp: number): string => {
+  const sign = (signed: string): string => {
     const token = `${signed}.${signature(signed, signingKey).toString('base64url')}`
-    verifiedTokens.set(token, stamp)
+    verifiedTokens.set(token, lifeOf(token))
     return token
   }
 
-  /** Returns the stamp of a valid token. */
+  /** When the session of a token began, and when the token expires. */
+  function lifeOf(token: string): Life {
+    const stamp = stampOfToken(token)
+    const begunAt = issueTime(stampOf(token))
+    const latest = begunAt + 1000 * maxLifetimeSeconds
+    return { begunAt, expiresAt: Math.min(issueTime(stamp) + lifetimeMs(stamp), latest) }
+  }
+
+  /**
+   * Returns when a valid token expires. A process whose clock is ahead may have renewed it in the future of this one: the
+   * session must not end because of that, and the renewal adds at most one lifetime, since that process accepted the
+   * token before.
+   */
   function check(token: string): number {
-    let stamp = verifiedTokens.get(token)
-    if (stamp === undefined) {
+    let life = verifiedTokens.get(token)
+    if (life === undefined) {
       checkSignature(token)
-      stamp = stampOfToken(token)
-      verifiedTokens.set(token, stamp)
+      life = lifeOf(token)
+      verifiedTokens.set(token, life)
     }
     const now = clock()
-    const issuedAt = issueTime(stamp)
-    if (issuedAt > now + CLOCK_SKEW_MS) {
+    if (life.begunAt > now + CLOCK_SKEW_MS) {
       throw new StoreError('ONETRIP_INVALID_TOKEN', 'the token was issued in the future')
     }
-    if (now >= issuedAt + lifetimeMs(stamp)) {
+    if (now >= life.expiresAt) {
       throw new StoreError('ONETRIP_EXPIRED_TOKEN', 'the token has expired')
     }
-    return stamp
+    return life.expiresAt
   }
 
   return {
     renews: renewAfterSeconds !== undefined,
-    expiresAt(token) {
-      const stamp = check(token)
-      return issueTime(stamp) + lifetimeMs(stamp)
-    },
+    expiresAt: check,
     issue(remember = false) {
       if (remember && options.rememberedLifetimeSeconds === undefined) {
         const message = 'remember needs the option tokens.rememberedLifetimeSeconds'
         throw new StoreError('ONETRIP_INVALID_INPUT', message)
       }
       const stamp = clock() + (remember ? REMEMBERED : 0)
-      return sign(stampText(stamp) + randomBytes(RANDOM_BYTES).toString('base64url'), stamp)
+      return sign(stampText(stamp) + randomBytes(RANDOM_BYTES).toString('base64url'))
     },
     verify(token) {
       check(token)
       return token.slice(0, ID_LENGTH)
     },
     renew(token) {
-      const stamp = check(token)
+      check(token)
+      const stamp = stampOfToken(token)
       const now = clock()
       if (now < issueTime(stamp) + 1000 * (renewAfterSeconds ?? Number.POSITIVE_INFINITY))
         return token
@@ -225,7 +239,7 @@ export function createTokens(options: TokensOptions): Tokens {
       const latest = first + 1000 * maxLifetimeSeconds - lifetimeMs(first)
       const renewed = Math.min(now + first - issueTime(first), latest)
       if (renewed <= stamp) return token
-      return sign(`${token.slice(0, ID_LENGTH)}.${stampText(renewed)}`, renewed)
+      return sign(`${token.slice(0, ID_LENGTH)}.${stampText(renewed)}`)
     },
   }
 }
