@@ -53,7 +53,7 @@ export const withoutTag = (kind: OwnedKey): KeysFound => ({
 })
 
 /** The keys of one part of the sessions. */
-export interface SessionsPart {
+interface SessionsPart {
   readonly login: string
   readonly recent: string
 }

@@ -5,7 +5,7 @@ import { batching } from './redis/batching.ts'
 import { type RedisOptions, serverAt } from './redis/client.ts'
 import { pooled } from './redis/pool.ts'
 import type { Sender } from './redis/sender.ts'
-import type { JanitorOptions } from './retention/janitor-options.ts'
+import type { JanitorOptions } from './retention/options.ts'
 import type { TokensOptions } from './tokens/tokens.ts'
 
 /** Set exactly one of `redis` and `sender`. */
@@ -43,8 +43,8 @@ export interface SessionStoreOptions {
    */
   idleSeconds?: number | undefined
   /**
-   * Maximum number of sessions of a user. A login beyond it ends all but the latest, at most 100 at a time. Concurrent
-   * logins may exceed it until the next login. `Infinity`: no maximum. Default 100.
+   * Maximum number of sessions of a user. A login beyond it ends all but the latest. Logins at the same time in several
+   * processes may exceed it until the next login. `Infinity`: no maximum. Default 100.
    */
   maxSessionsPerUser?: number | undefined
   /**

@@ -8,6 +8,9 @@ export const removedOptions: Readonly<Record<string, string>> = {
     'the store opens its own connections: set redis to the options of the client; a client of node-redis is a sender (nodeRedisSender)',
   dataLimits:
     'its limits are constants: 64 fields of a session, 16,384 bytes of a field; keep larger data in keys of your own (run)',
+  idleSeconds: 'set idleSeconds of the store',
+  lockSeconds: 'other processes wait 30 s after a working janitor has died',
+  onProgress: "subscribe to the diagnostics channel 'onetrip:retention' (retentionChannel)",
   strategy:
     'use sender; apps/api/src/variants has naive, sequential and pipeline, and batch is what the store does by itself',
   tls: 'set redis to options of ioredis, which have tls: { ...parseRedisUrl(url, tls).options }',

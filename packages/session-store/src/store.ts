@@ -60,11 +60,12 @@ import {
 import { becomeReady, pingNodes } from './readiness.ts'
 import { type NodeState, runOnEach } from './redis/nodes.ts'
 import { createRunner, type NodeResult, type Runner } from './redis/runner.ts'
-import { createJanitor, type Janitor } from './retention/janitor.ts'
-import { type JanitorOptions, ownJanitor } from './retention/janitor-options.ts'
+import { Janitor } from './retention/janitor.ts'
+import { type JanitorOptions, ownJanitor } from './retention/options.ts'
+import { endAll, endSession, KeepLatest, totalEnded } from './sessions/end.ts'
+import { type ListContext, sessionsOf, type UserSession } from './sessions/list.ts'
 import { type SessionEndListener, SessionEnds } from './sessions/session-ends.ts'
 import { loginFrom, oldIdOf } from './sessions/take-over.ts'
-import { totalEnded, type UserSession, UserSessions } from './sessions/user-sessions.ts'
 import { SessionWatches } from './sessions/watch.ts'
 import { createTokens, type Tokens } from './tokens/tokens.ts'
 
@@ -112,7 +113,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   readonly keys: Keys
   readonly #settings: Settings
   readonly #runner: Runner
-  readonly #users: UserSessions
+  readonly #lists: ListContext
+  readonly #keepLatest: KeepLatest
   readonly #ends: SessionEnds
   readonly #watches: SessionWatches
   readonly #janitors = new Set<Janitor>()
@@ -132,7 +134,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     this.#settings = checked
     this.#sweepKeys = checked.prefix !== ''
     this.#runner = createRunner(senderOf(checked), checked)
-    this.#users = new UserSessions(this.#runner, checked)
+    this.#lists = { runner: this.#runner, ...checked }
+    this.#keepLatest = new KeepLatest({ ...this.#lists, ...checked })
     this.#ends = new SessionEnds(this.#runner, checked)
     this.#watches = new SessionWatches(this.#ends, this.tokens, checked)
     if (own !== undefined) this.janitor(own).start()
@@ -215,11 +218,10 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   janitor(options: JanitorOptions = {}): Janitor {
     const { now, idleSeconds } = this.#settings
-    const context = { runner: this.#runner, keys: this.keys, active: this.#janitors, idleSeconds }
-    return createJanitor(
-      { ...context, now: () => now() / 1000, sweepKeys: this.#sweepKeys },
-      options,
-    )
+    const context = { runner: this.#runner, keys: this.keys, now: () => now() / 1000, idleSeconds }
+    const janitor = new Janitor({ ...context, sweepKeys: this.#sweepKeys }, options)
+    this.#janitors.add(janitor)
+    return janitor
   }
 
   /**
@@ -297,7 +299,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async logout(token: string): Promise<boolean> {
     const id = this.tokens.verify(token)
-    return await this.#repeatable(() => this.#users.end(id))
+    return await this.#repeatable(() => endSession(this.#lists, id))
   }
 
   /** The most recently seen sessions, at most `limit` (1 to 1,000, default 50), newest first. Two round trips. */
@@ -413,7 +415,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     const own = this.tokens.verify(token)
     return await this.#repeatable(async () => {
       const { user } = await this.#active(checkToken(this.keys, own))
-      const sessions = user === null ? [] : await this.#users.sessionsOf(user)
+      const sessions = user === null ? [] : await sessionsOf(this.#lists, user)
       const active = sessions.filter((session) => !isIdle(this.#settings, session))
       return { sessions: active.map((session) => ({ ...session, current: session.id === own })) }
     })
@@ -429,7 +431,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     return await this.#repeatable(async () => {
       const [session, other] = await this.#runner.run(statesOf(this.keys, [own, id]))
       const { user } = requireActive(this.#settings, session)
-      return user !== null && other?.user === user && (await this.#users.end(id))
+      return user !== null && other?.user === user && (await endSession(this.#lists, id))
     })
   }
 
@@ -458,7 +460,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async endUserSessions(user: string): Promise<number> {
     checkName('user', user)
-    return await this.#call(() => totalEnded(this.#users.endAll(user)))
+    return await this.#call(() => totalEnded(endAll(this.#lists, user)))
   }
 
   /**
@@ -552,13 +554,12 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   }
 
   async #begin(session: NewLogin, old: string | undefined): Promise<void> {
-    const { user, id } = session
     const now = this.#settings.now()
     const listed = await (old === undefined
       ? this.#runner.run(login(this.keys, session, now))
       : loginFrom(this.#runner, this.#settings, { old, session }))
     if (listed <= this.#settings.maxSessionsPerUser) return
-    await this.#users.keepLatest(user, id).catch(() => undefined)
+    await this.#keepLatest.of(session.user).catch(() => undefined)
   }
 
   /** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
@@ -590,13 +591,13 @@ export class SessionStore<Fields extends object = DeclaredFields> {
 
   async *#endOthers(own: string): AsyncGenerator<number> {
     const { user } = await this.#active(checkToken(this.keys, own))
-    if (user !== null) yield* this.#users.endAll(user, own)
+    if (user !== null) yield* endAll(this.#lists, user, own)
   }
 
   /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
   async *#endEverywhere(own: string): AsyncGenerator<number> {
     yield* this.#endOthers(own)
-    if (await this.#users.end(own)) yield 1
+    if (await endSession(this.#lists, own)) yield 1
   }
 }
 

@@ -1,7 +1,7 @@
-/** A janitor process that is killed while it works: `node dying-janitor.ts <socket> <lockSeconds>`. */
-import { SessionStore } from '../src/index.ts'
+/** A janitor process that is killed while it works: `node dying-janitor.ts <socket>`. */
+import { retentionChannel, SessionStore } from '../src/index.ts'
 
-const [socket, lockSeconds] = process.argv.slice(2)
+const [socket] = process.argv.slice(2)
 const secrets = ['a-secret-for-tests-a-secret-for-tests']
 const store = new SessionStore({
   redis: `unix://${socket}`,
@@ -9,10 +9,5 @@ const store = new SessionStore({
   janitor: 'elsewhere',
 })
 await store.ready()
-const janitor = store.janitor({
-  maxSessions: 0,
-  batchSize: 1,
-  lockSeconds: Number(lockSeconds),
-  onProgress: () => process.kill(process.pid, 'SIGKILL'),
-})
-await janitor.runOnce()
+retentionChannel.subscribe(() => process.kill(process.pid, 'SIGKILL'))
+await store.janitor({ maxSessions: 0, batchSize: 1 }).runOnce()

@@ -7,13 +7,7 @@ import { forgetSessions } from '../src/operations/lists.ts'
 import { endSessions, login, touchSession } from '../src/operations/sessions.ts'
 import { recordViewOnce, undoViewOnce } from '../src/operations/view-once.ts'
 import { recordView, undoView } from '../src/operations/views.ts'
-import { removeOrphans } from '../src/retention/orphans.ts'
-import {
-  chooseEvictions,
-  evictSessions,
-  forgetEnded,
-  oldestSessions,
-} from '../src/retention/retention.ts'
+import { oldestSessions } from '../src/retention/evict.ts'
 import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 
@@ -73,8 +67,10 @@ describe.each(layouts)('%s', (_, keys) => {
           }
 
           const state = await server.dump()
-          const ids = await server.run(oldestSessions(keys, 100))
-          const recent = ids.flatMap(({ oldest }) => oldest.map(({ id }) => id)).sort()
+          const parts = keys.parts().map(({ recent }) => server.run(oldestSessions(recent, 100)))
+          const recent = (await Promise.all(parts))
+            .flatMap(({ sessions }) => sessions.map(([id]) => id))
+            .sort()
           for (const id of recent) expect(ended, 'came back').not.toContain(id)
           const expected = new Set([
             ...recent.flatMap((id) => [
@@ -176,6 +172,8 @@ function countedAt<Result>(place: number, { commands, read, ...operation }: Oper
   }
 }
 
+type Oldest = ReturnType<ReturnType<typeof oldestSessions>['read']>
+
 interface World {
   keys: Keys
   /** Unix seconds. */
@@ -209,18 +207,22 @@ function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller 
     ended.add(id)
     yield forgetSessions(keys, user, [id])
   } else {
-    const parts = (yield oldestSessions(keys, 10)) as Parameters<typeof chooseEvictions>[0]
-    const operation =
-      kind === 'evict'
-        ? evictSessions(keys, chooseEvictions(parts, limits), { ...limits, settledBefore })
-        : removeOrphans(
-            keys,
-            parts.flatMap(({ oldest }) => oldest.map(({ id }) => id)),
-            { unseen: false, settledBefore },
-          )
-    if (operation.commands.length === 0) return
-    const gone = (yield operation) as Parameters<typeof forgetEnded>[1]
-    for (const { id } of gone) ended.add(id)
-    yield forgetEnded(keys, gone)
+    const { maxSessions: keep, idleBefore, batchSize } = limits
+    for (const { recent } of keys.parts()) {
+      const { sessions } = (yield oldestSessions(recent, batchSize)) as Oldest
+      if (sessions.length === 0) continue
+      const seen = sessions.map(([, lastSeen]) => lastSeen)
+      const endIf = {
+        settledBefore,
+        ...(kind === 'evict' && { oldest: { keep, idleBefore, seen } }),
+      }
+      const ids = sessions.map(([id]) => id)
+      const users = (yield endSessions(keys, ids, endIf)) as (string | undefined)[]
+      for (const [index, user] of users.entries()) {
+        const id = ids[index] ?? ''
+        if (user !== undefined) ended.add(id)
+        if (user) yield forgetSessions(keys, user, [id])
+      }
+    }
   }
 }

@@ -30,12 +30,12 @@ async function fresh(of = id): Promise<void> {
   await sendPipeline(server.redis, updateToken(keys, { id: of, user: 'ada' }, 1).commands)
 }
 
-test('a view and a logout, in all 462 orders: the session stays gone, and the view counts or is undone', async () => {
+test('a view and a logout, in all orders: the session stays gone, and the view counts or is undone', async () => {
   let acknowledged = 0
   const view = recordView(keys, { id, item }, 2)
   const logout = endSessions(keys, [id])
   const orders = [...interleavings(view.commands.length, logout.commands.length)]
-  expect(orders).toHaveLength(462)
+  expect(orders).toHaveLength(6)
   for (const order of orders) {
     await fresh()
     const [seen, ended] = await inOrder(server.redis, order, [view, logout])

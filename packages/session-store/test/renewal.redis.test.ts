@@ -8,8 +8,7 @@ import {
   statesOf,
 } from '../src/operations/sessions.ts'
 import { updateToken } from '../src/operations/views.ts'
-import { removeOrphans } from '../src/retention/orphans.ts'
-import { chooseEvictions, evictSessions, oldestSessions } from '../src/retention/retention.ts'
+import { oldestSessions } from '../src/retention/evict.ts'
 import { type Caller, interleavings, Running } from './interleavings.ts'
 import { retentionServer } from './retention-fixture.ts'
 
@@ -17,7 +16,7 @@ const server = retentionServer()
 
 const id = 'a-session'
 const now = 100_000
-const times = { idleBefore: 50, settledBefore: 40 }
+const settledBefore = 40
 const whole = { user: 'ada', lastSeenAt: now }
 
 const begun = updateToken(keys, { id, user: 'ada' }, 1_000)
@@ -25,21 +24,22 @@ const renewed = updateToken(keys, { id, user: 'ada', item: 'book' }, now)
 const loggedIn = login(keys, { id, user: 'ada' }, now)
 
 /** Reads the oldest session and ends it if it is beyond the limits. */
-function* evict(maxSessions: number): Caller {
-  const parts = (yield oldestSessions(keys, 1)) as Parameters<typeof chooseEvictions>[0]
-  const limits = { maxSessions, idleBefore: times.idleBefore, batchSize: 1 }
-  const evictions = chooseEvictions(parts, limits)
-  if (evictions.length > 0) yield evictSessions(keys, evictions, times)
+function* evict(keep: number): Caller {
+  const oldest = oldestSessions(keys.recent(id), 1)
+  const { sessions } = (yield oldest) as ReturnType<(typeof oldest)['read']>
+  const seen = sessions.map(([, lastSeen]) => lastSeen)
+  const endIf = { settledBefore, oldest: { idleBefore: 50, keep, seen } }
+  if (sessions.length > 0) yield endSessions(keys, [id], endIf)
 }
 
 function* sweepLogins(): Caller {
   const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
-  if (state?.lastSeenAt === 0) yield removeOrphans(keys, [id], { unseen: true, ...times })
+  if (state?.lastSeenAt === 0) yield endSessions(keys, [id], { settledBefore })
 }
 
 function* sweepSeen(): Caller {
   const [state] = (yield statesOf(keys, [id])) as (Session | undefined)[]
-  if (state === undefined) yield removeOrphans(keys, [id], { unseen: false, ...times })
+  if (state === undefined) yield endSessions(keys, [id], { settledBefore })
 }
 
 /** The state of the session after each possible order of the operation and the other caller. */
@@ -84,7 +84,7 @@ test('the sweep removes what a renewal leaves of a session that was ended on pur
     [() => [endSessions(keys, [id])].values() as unknown as Caller, 5],
   ] as const) {
     for await (const { order, session } of orders({}, other, steps)) {
-      await server.run(removeOrphans(keys, [id], { unseen: true, settledBefore: now / 1000 + 1 }))
+      await server.run(endSessions(keys, [id], { settledBefore: now / 1000 + 1 }))
       const left = new Set(await server.redis.keys('*'))
       for (const key of [keys.login(id), keys.recent(id)]) {
         expect(left.has(key), order).toBe(session?.lastSeenAt === now)

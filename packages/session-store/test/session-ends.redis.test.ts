@@ -1,6 +1,7 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { SessionStore, SessionStoreOptions } from '../src/index.ts'
+import { sendPipeline } from '../src/redis/frame.ts'
 import {
   idOf,
   inMemory,
@@ -62,6 +63,29 @@ test.each(ends)('another process learns of the end by %s', async (_, end) => {
   const { token: own } = await store.login('ada')
   await end(store, { own, other })
   await expect.poll(() => told).toContain(idOf(other))
+})
+
+test.skipIf(inMemory)('a logout that is cut anywhere is reported, or ended nothing', async () => {
+  const store = await readyStore({ redis: url() })
+  const { told, listener } = toldListener()
+  await store.onSessionEnded(listener)
+  let sent = 0
+  const cutting = newStore({
+    sender: {
+      name: 'cutting',
+      async send({ commands }) {
+        if (commands.length >= sent) await sendPipeline(server.redis, commands.slice(0, sent))
+        throw new Error('cut')
+      },
+      close: async () => undefined,
+    },
+  })
+  for (let gone = false; !gone; sent++) {
+    const { token } = await store.login('ada')
+    await expect(cutting.logout(token)).rejects.toMatchObject({ code: 'ONETRIP_OUTCOME_UNKNOWN' })
+    gone = !(await server.redis.hexists('login:', idOf(token)))
+    if (gone) await expect.poll(() => told).toContain(idOf(token))
+  }
 })
 
 test('a login that takes over a guest session is reported', async () => {

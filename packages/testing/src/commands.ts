@@ -45,6 +45,12 @@ const patternOf = (glob: string) =>
     's',
   )
 
+function typeOf(memory: Memory, key: string): string {
+  const value = memory.at(key)
+  if (value instanceof Map) return value instanceof Hash ? 'hash' : 'zset'
+  return value === undefined ? 'none' : 'string'
+}
+
 /** All entries at once: the cursor of the reply is 0. */
 function scanned(entries: readonly (readonly string[])[], args: readonly string[]): Reply {
   const { MATCH: [match = '*'] = [] } = optionsOf(args, { MATCH: 1, COUNT: 1 })
@@ -96,11 +102,7 @@ const commands: Record<string, Run> = {
   INFO: () => '',
   PUBLISH: (memory, channel, message = '') => memory.publish(channel, message),
 
-  TYPE(memory, key) {
-    const value = memory.at(key)
-    if (value instanceof Map) return value instanceof Hash ? 'hash' : 'zset'
-    return value === undefined ? 'none' : 'string'
-  },
+  TYPE: typeOf,
   EXISTS: (memory, ...keys) => keys.filter((key) => memory.at(key) !== undefined).length,
   DEL: (memory, ...keys) => memory.remove(...keys),
   UNLINK: (memory, ...keys) => memory.remove(...keys),
@@ -109,11 +111,14 @@ const commands: Record<string, Run> = {
     const left = memory.expiryOf(key) - memory.now
     return Number.isFinite(left) ? left : -1
   },
-  SCAN: (memory, _, ...args) =>
-    scanned(
-      memory.keys().map((key) => [key]),
-      args,
-    ),
+  SCAN(memory, _, ...args) {
+    const { TYPE: [type] = [], ...others } = optionsOf(args, { MATCH: 1, COUNT: 1, TYPE: 1 })
+    const found = memory.keys().filter((key) => type === undefined || typeOf(memory, key) === type)
+    return scanned(
+      found.map((key) => [key]),
+      Object.entries(others).flatMap(([name, values]) => [name, ...values]),
+    )
+  },
 
   GET: (memory, key) => memory.text(key),
   SET(memory, key, value = '', ...args) {

@@ -1,5 +1,5 @@
 import type { Reply } from '@onetrip/session-store'
-import { Hash, type Memory, pairsOf, SortedSet } from './memory.ts'
+import { type Memory, pairsOf } from './memory.ts'
 
 /** Enough for the positions that a script reads. */
 type Texts = readonly [string, string, string, string, ...string[]]
@@ -82,39 +82,31 @@ export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) 
     return 1
   },
 
-  evict(memory, [login, recent, ...records], [text]) {
-    const { idleBefore, settledBefore, keep, ids, seen } = JSON.parse(text)
+  'end sessions'(memory, [login, recent, ...records], [text]) {
+    const { ids, settledBefore, oldest } = JSON.parse(text)
     const scores = memory.sorted(recent)
-    let surplus = scores.size - keep
+    let surplus = scores.size - (oldest?.keep ?? 0)
+    const isDue = (owner: string | undefined, score: number | undefined, index: number) => {
+      if (settledBefore === undefined) return true
+      const isSettled = owner !== undefined || (score ?? 0) < settledBefore
+      if (!isSettled || !oldest) return isSettled && (owner === undefined || score === undefined)
+      return score === oldest.seen[index] && (Number(score) < oldest.idleBefore || surplus > 0)
+    }
     return ids.map((id: string, index: number) => {
       const owner = memory.hash(login).get(id)
-      const score = scores.get(id) ?? Number.NaN
-      const isSettled = owner !== undefined || score < settledBefore
-      if (!isSettled || score !== seen[index] || (score >= idleBefore && surplus <= 0)) return null
+      if (!isDue(owner, scores.get(id), index)) return null
       surplus--
       end(memory, [login, recent], id, records.slice(2 * index, 2 * index + 2))
-      return owner ?? ''
+      return owner ?? (settledBefore === undefined ? null : '')
     })
   },
 
-  'remove orphans'(memory, [login, recent, ...records], [text]) {
-    const { unseen, settledBefore, ids } = JSON.parse(text)
-    return ids.map((id: string, index: number) => {
-      const owner = memory.hash(login).get(id)
-      const score = memory.sorted(recent).get(id)
-      const isOrphan =
-        owner === undefined
-          ? score === undefined || score < settledBefore
-          : unseen && score === undefined
-      if (!isOrphan) return null
-      const own = records.slice(2 * index, 2 * index + 2).filter((key, place) => {
-        const value = memory.at(key) // keys of other programs stay
-        if (place === 0) return value instanceof SortedSet
-        return value instanceof Hash && (value.has('') || value.has('\0')) // a version or a label
-      })
-      end(memory, [login, recent], id, own)
-      return owner ?? ''
-    })
+  'add to list'(memory, [list], [time, id]) {
+    const newest = memory.ranked(list).at(-1)?.[1] ?? 0
+    const score = newest > Number(time) ? Math.round(1000 * newest + 1) / 1000 : Number(time)
+    const isNew = !memory.sorted(list).has(id)
+    memory.sorted(list).set(id, score)
+    return Number(isNew)
   },
 
   'halve counts'(memory, [popular], items) {
@@ -127,14 +119,8 @@ export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) 
 
   'read time': ({ now }) => [String(Math.floor(now / 1000)), String(1000 * (now % 1000))],
 
-  'acquire lock'(memory, [key], [owner, lifetimeMs]) {
-    if (memory.text(key) !== undefined) return 0
-    memory.put(key, owner, Number(lifetimeMs))
-    return 1
-  },
-
-  'renew lock'(memory, [key], [owner, lifetimeMs]) {
-    if (memory.text(key) !== owner) return 0
+  'hold lock'(memory, [key], [owner, lifetimeMs]) {
+    if ((memory.text(key) ?? owner) !== owner) return 0
     memory.put(key, owner, Number(lifetimeMs))
     return 1
   },

@@ -1,6 +1,11 @@
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type JanitorOptions, SessionStore } from '@onetrip/session-store'
+import {
+  type JanitorOptions,
+  type RetentionEvent,
+  retentionChannel,
+  SessionStore,
+} from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 
 // Runs the store's janitor in its own thread with its own event loop. It posts a message when it is connected, waits
@@ -20,11 +25,10 @@ const store = new SessionStore({
   janitor: 'elsewhere',
 })
 let removed = 0
-const janitor = store.janitor({
-  ...limits,
-  onProgress(event) {
-    if (event.type === 'step') removed += event.evicted + event.swept
-  },
+const janitor = store.janitor(limits)
+retentionChannel.subscribe((message) => {
+  const event = message as RetentionEvent
+  if (event.type === 'step') removed += event.evicted + event.swept
 })
 try {
   await store.ready()

@@ -9,6 +9,7 @@ import {
 import { requireSession } from '../errors.ts'
 import { type Keys, recordsOf } from '../keys.ts'
 import { LABEL } from './encode-fields.ts'
+import { addToList } from './lists.ts'
 
 /** The value of a guest session in the hash `login`. */
 export const GUEST = ''
@@ -48,7 +49,7 @@ export function login(
   const list = keys.sessions(user)
   return {
     commands: [
-      ['ZADD', list, scoreOf(now), id],
+      addToList(keys, user, scoreOf(now), id),
       ['ZADD', keys.recent(id), scoreOf(now), id],
       ...records,
       ...(label ? [['HSET', keys.data(id), LABEL, label] as const] : []),
@@ -174,29 +175,78 @@ export function labelledStatesOf(
 /** Tells all processes that a session has ended (`onSessionEnded`). The channel has the name of the key: login. */
 export const publishEnd = (keys: Keys, id: string): Command => ['PUBLISH', keys.login(id), id]
 
-const COMMANDS_PER_SESSION = 6
+/** Which sessions a script ends. Times in Unix seconds. */
+export interface EndIf {
+  /**
+   * A login that began earlier is complete or has failed. Without `oldest`, the script ends halves: a login without a
+   * last-seen time, or remains without a login.
+   */
+  settledBefore: number
+  /** Ends sessions that are idle, or beyond the number to keep. Skips those that were refreshed since they were read. */
+  oldest?: { idleBefore: number; keep: number; seen: readonly number[] }
+}
 
 /**
- * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session. Removes the login
- * first, so that a view or refresh in between cannot bring the session back.
+ * KEYS: login, recent, then viewed and data of each session. ARGV: a JSON object: `ids`, and perhaps the properties of
+ * `EndIf`. Returns for each the user; '' for a guest, and for remains without a login; nil if nothing ended.
+ */
+const END = `-- end sessions
+local asked = cjson.decode(ARGV[1])
+local ids, settledBefore, oldest, users = asked.ids, asked.settledBefore, asked.oldest, {}
+local owners = redis.call('HMGET', KEYS[1], unpack(ids))
+local scores = redis.call('ZMSCORE', KEYS[2], unpack(ids))
+local surplus = oldest and redis.call('ZCARD', KEYS[2]) - oldest.keep
+for i, id in ipairs(ids) do
+  local owner, score, ends = owners[i], tonumber(scores[i]), true
+  if settledBefore then
+    local settled = owner or (score or 0) < settledBefore
+    if oldest then
+      ends = settled and score == oldest.seen[i] and (score < oldest.idleBefore or surplus > 0)
+    else
+      ends = settled and not (owner and score)
+    end
+  end
+  users[i] = ends and (owner or settledBefore and '') or false
+  if ends then
+    surplus = surplus and surplus - 1
+    redis.call('HDEL', KEYS[1], id)
+    redis.call('ZREM', KEYS[2], id)
+    redis.call('UNLINK', KEYS[2 * i + 1], KEYS[2 * i + 2])
+    redis.call('PUBLISH', KEYS[1], id)
+  end
+end
+return users`
+
+/**
+ * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session or for remains.
+ *
+ * One script for all sessions that share the key login: no failure leaves a part of a session, or ends one without
+ * telling those that wait for its end. A concurrent view or refresh cannot bring a session back.
  *
  * Keys of each: login, recent, viewed, data.
+ *
+ * @param endIf Default: ends each of them. With `oldest`, all share the key login.
  */
-export function endSessions(keys: Keys, ids: readonly string[]): Operation<(string | undefined)[]> {
-  const commands = ids.flatMap((id): Command[] => [
-    ['HGET', keys.login(id), id],
-    ['HDEL', keys.login(id), id],
-    ['ZREM', keys.recent(id), id],
-    ...recordsOf(keys, id).map((key): Command => ['UNLINK', key]),
-    publishEnd(keys, id),
-  ])
+export function endSessions(
+  keys: Keys,
+  ids: readonly string[],
+  endIf?: EndIf,
+): Operation<(string | undefined)[]> {
+  const groups = [...Map.groupBy(ids, (id) => keys.login(id))]
   return {
-    commands,
+    commands: groups.map(([login, members]): Command => {
+      const records = members.flatMap((id) => recordsOf(keys, id))
+      const own = [login, keys.recent(members[0] ?? ''), ...records]
+      return ['EVAL', END, own.length, ...own, JSON.stringify({ ids: members, ...endIf })]
+    }),
     readOnly: false,
-    read: (replies) =>
-      ids.map((_, index) => {
-        const [user, removed] = replies.slice(COMMANDS_PER_SESSION * index)
-        return removed === 1 && typeof user === 'string' ? user : undefined
-      }),
+    read(replies) {
+      const users = new Map(
+        groups.flatMap(([, members], place) =>
+          members.map((id, index) => [id, (replies[place] as readonly Reply[])[index]] as const),
+        ),
+      )
+      return ids.map((id) => (users.get(id) ?? undefined) as string | undefined)
+    },
   }
 }

@@ -6,22 +6,83 @@ import {
 } from '../diagnostics.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../redis/runner.ts'
-import { type CheckedTime, clockCheck } from './clock-check.ts'
-import { beginTask, type JanitorLock, janitorLock } from './janitor-lock.ts'
-import { checkedJanitorOptions, type JanitorOptions } from './janitor-options.ts'
-import { evict, type RetentionContext, rescale, type TaskStep } from './retention-tasks.ts'
+import { type CheckedTime, clockCheck } from './check-clock.ts'
+import type { RetentionContext, TaskStep } from './context.ts'
+import { evict } from './evict.ts'
+import { beginTask, Lock } from './lock.ts'
+import { checkedJanitorOptions, type JanitorOptions } from './options.ts'
+import { rescale } from './rescale.ts'
 import { sweep } from './sweep.ts'
 
+/** With batches of 100 and a run per minute, a sweep of 10,000,000 keys, logins and sessions takes three hours. */
+const SWEEP_STEPS_PER_RUN = 500
+
+interface StoreContext {
+  runner: Runner
+  keys: Keys
+  /** Unix seconds with fraction. */
+  now: () => number
+  idleSeconds: number
+  /** The default of the janitor's option. */
+  sweepKeys: boolean
+}
+
+interface Run {
+  readonly result: RetentionRun
+  readonly lock: Lock
+  readonly stopped: AbortSignal
+}
+
+const NOTHING: RetentionWork = { evicted: 0, itemsDropped: 0, itemsHalved: 0, swept: 0 }
+const kinds = Object.keys(NOTHING) as (keyof RetentionWork)[]
+
+function publish(event: RetentionEvent): void {
+  if (retentionChannel.hasSubscribers) retentionChannel.publish(event)
+}
+
 /** Keeps the store within its limits. Over all processes, only one janitor works at a time. */
-export interface Janitor {
+export class Janitor {
+  readonly #options: ReturnType<typeof checkedJanitorOptions>
+  readonly #context: RetentionContext
+  readonly #checkClock: () => Promise<CheckedTime>
+  /** Read once per run, so that a clock that jumps during a run does no harm. */
+  #time: CheckedTime = { seconds: 0, maxAhead: 0 }
+  #sweep: AsyncGenerator<TaskStep> | undefined
+  #current: Promise<RetentionRun> | undefined
+  #stopping = new AbortController()
+  #timer: NodeJS.Timeout | undefined
+  #isStarted = false
+
+  /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
+  constructor(
+    { runner, keys, now, idleSeconds, sweepKeys }: StoreContext,
+    options: JanitorOptions,
+  ) {
+    this.#options = checkedJanitorOptions(options, { sweepKeys })
+    this.#checkClock = clockCheck({ runner, keys, now, ...this.#options })
+    this.#context = { runner, keys, now: () => this.#time.seconds, idleSeconds, ...this.#options }
+  }
+
   /**
    * Starts the first run at a random moment within one interval, so that processes that start together take
    * turns, and further runs after each interval. A failed run is published as an event of type `failure`; the
    * next one starts at the usual time. Does not keep the process alive.
    */
-  start(): void
+  start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#runAfter(Math.random() * this.#options.intervalSeconds)
+  }
+
   /** Stops after the step in progress. The janitor can be started again. */
-  stop(): Promise<void>
+  async stop(): Promise<void> {
+    this.#isStarted = false
+    clearTimeout(this.#timer)
+    this.#stopping.abort()
+    this.#stopping = new AbortController()
+    await this.#current?.catch(() => undefined) // the caller of the run gets the error
+  }
+
   /**
    * One run: ends sessions until the limits hold, and rescales the item counts if due. Then it starts the sweep if
    * due, or continues an unfinished one, for at most 500 steps. Joins a run that is in progress. First it compares the
@@ -33,106 +94,75 @@ export interface Janitor {
    * @throws StoreError with the codes of `SessionStore.run`; `ONETRIP_INVALID_INPUT` if the clocks differ too much,
    *   and the run has changed nothing.
    */
-  runOnce(): Promise<RetentionRun>
-}
-
-/** With batches of 100 and a run per minute, a sweep of 10,000,000 keys, logins and sessions takes three hours. */
-const SWEEP_STEPS_PER_RUN = 500
-
-interface JanitorContext {
-  runner: Runner
-  keys: Keys
-  /** Unix seconds with fraction. */
-  now: () => number
-  /** Defaults of the janitor's options. */
-  idleSeconds: number
-  sweepKeys: boolean
-  /** Contains the janitor while it is started or a run is in progress. */
-  active: Set<Janitor>
-}
-
-/** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
-export function createJanitor(
-  { runner, keys, now, active, idleSeconds, sweepKeys }: JanitorContext,
-  options: JanitorOptions,
-): Janitor {
-  const checked = checkedJanitorOptions(options, { idleSeconds, sweepKeys })
-  const { intervalSeconds, rescaleEverySeconds, sweepEverySeconds, lockSeconds } = checked
-  const checkClock = clockCheck({ runner, keys, now, ...checked })
-  // Read once per run, so that a clock that jumps during a run does no harm.
-  let time: CheckedTime
-  const context: RetentionContext = { runner, keys, now: () => time.seconds, ...checked }
-
-  let current: Promise<RetentionRun> | undefined
-  let stopping = new AbortController()
-  let loop: Loop | undefined
-  let sweepInProgress: AsyncGenerator<TaskStep> | undefined
-
-  function publish(event: RetentionEvent): void {
-    if (retentionChannel.hasSubscribers) retentionChannel.publish(event)
-    options.onProgress?.(event)
+  runOnce(): Promise<RetentionRun> {
+    this.#current ??= this.#run(this.#stopping.signal).finally(() => {
+      this.#current = undefined
+    })
+    return this.#current
   }
 
-  async function run(stopped: AbortSignal): Promise<RetentionRun> {
-    runner.begin()
-    try {
-      return await lockedRun(stopped)
-    } finally {
-      runner.end()
+  #runAfter(seconds: number): void {
+    const run = async () => {
+      await this.runOnce().catch((error: unknown) => publish({ type: 'failure', error }))
+      if (this.#isStarted) this.#runAfter(this.#options.intervalSeconds)
     }
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(run, 1000 * seconds).unref()
   }
 
-  async function lockedRun(stopped: AbortSignal): Promise<RetentionRun> {
+  async #run(stopped: AbortSignal): Promise<RetentionRun> {
+    const { runner, keys } = this.#context
     const startedAt = performance.now()
     const result = { ...NOTHING, worked: false, sweeping: false, durationMs: 0 }
-    const lock = janitorLock(runner, keys, lockSeconds)
-    result.worked = await lock.acquire()
-    if (result.worked) {
-      try {
-        await work({ result, lock, stopped })
-      } finally {
-        await lock.release().catch(() => undefined) // it expires by itself
-      }
+    const lock = new Lock(runner, keys)
+    runner.begin()
+    try {
+      result.worked = await lock.hold()
+      if (result.worked) await this.#work({ result, lock, stopped })
+    } finally {
+      if (result.worked) await lock.release().catch(() => undefined) // it expires by itself
+      runner.end()
     }
-    result.sweeping = sweepInProgress !== undefined
+    result.sweeping = this.#sweep !== undefined
     result.durationMs = performance.now() - startedAt
     publish({ type: 'run', ...result })
     return result
   }
 
-  async function work(run: Run): Promise<void> {
-    time = await checkClock()
-    if (!(await advance(run, evict(context)))) return
-    if (await begins('rescale', rescaleEverySeconds, { first: false })) {
-      if (!(await advance(run, rescale(context)))) return
+  async #work(run: Run): Promise<void> {
+    this.#time = await this.#checkClock()
+    if (!(await this.#advance(run, evict(this.#context)))) return
+    if (await this.#begins('rescale', this.#options.rescaleEverySeconds, false)) {
+      if (!(await this.#advance(run, rescale(this.#context)))) return
     }
-    if (!sweepInProgress && (await begins('sweep', sweepEverySeconds, { first: true }))) {
-      sweepInProgress = sweep(context)
+    if (!this.#sweep && (await this.#begins('sweep', this.#options.sweepEverySeconds, true))) {
+      this.#sweep = sweep(this.#context)
     }
-    if (!sweepInProgress) return
+    if (!this.#sweep) return
     try {
-      if (await advance(run, sweepInProgress, SWEEP_STEPS_PER_RUN)) sweepInProgress = undefined
+      if (await this.#advance(run, this.#sweep, SWEEP_STEPS_PER_RUN)) this.#sweep = undefined
     } catch (error) {
-      sweepInProgress = sweep(context) // the next run starts it again
+      this.#sweep = sweep(this.#context) // the next run starts it again
       throw error
     }
   }
 
   /** Marks a task as started if it is due. `first`: whether a task that was never started is due. */
-  async function begins(task: Task, everySeconds: number, { first }: { first: boolean }) {
+  async #begins(task: 'rescale' | 'sweep', everySeconds: number, first: boolean): Promise<boolean> {
     if (everySeconds === Number.POSITIVE_INFINITY) return false
-    return (await runner.run(beginTask(keys, { task, everySeconds }, time))) ?? first
+    const { runner, keys } = this.#context
+    return (await runner.run(beginTask(keys, task, everySeconds, this.#time))) ?? first
   }
 
   /** Runs steps of a task up to the limit, or until interrupted. Returns whether the task is done. */
-  async function advance(
+  async #advance(
     { result, lock, stopped }: Run,
     steps: AsyncGenerator<TaskStep>,
     limit = Number.POSITIVE_INFINITY,
   ): Promise<boolean> {
     for (let taken = 0; taken < limit; taken++) {
       if (stopped.aborted) result.interrupted = 'stopped'
-      else if (!(await lock.held())) result.interrupted = 'lock lost'
+      else if (!(await lock.hold())) result.interrupted = 'lock lost'
       if (result.interrupted) return false
       const startedAt = performance.now()
       const { done, value } = await steps.next()
@@ -142,67 +172,4 @@ export function createJanitor(
     }
     return false
   }
-
-  function runOnce(): Promise<RetentionRun> {
-    active.add(janitor)
-    current ??= run(stopping.signal).finally(() => {
-      current = undefined
-      removeIfIdle()
-    })
-    return current
-  }
-
-  function removeIfIdle(): void {
-    if (!loop && !current) active.delete(janitor)
-  }
-
-  async function stop(): Promise<void> {
-    clearTimeout(loop?.timer)
-    loop = undefined
-    stopping.abort()
-    stopping = new AbortController()
-    removeIfIdle()
-    await current?.catch(() => undefined) // the caller of the run gets the error
-  }
-
-  function start(): void {
-    if (loop) return
-    const own: Loop = {}
-    loop = own
-    active.add(janitor)
-    const beginAfter = (seconds: number) => {
-      own.timer = setTimeout(begin, seconds * 1000).unref()
-    }
-    const begin = async () => {
-      await runOnce().catch(fail)
-      if (loop === own) beginAfter(intervalSeconds)
-    }
-    beginAfter(Math.random() * intervalSeconds)
-  }
-
-  function fail(error: unknown): void {
-    try {
-      publish({ type: 'failure', error })
-    } catch {
-      // `onProgress` threw. The event is on the channel; the loop continues.
-    }
-  }
-
-  const janitor: Janitor = { start, stop, runOnce }
-  return janitor
 }
-
-type Task = 'rescale' | 'sweep'
-
-interface Loop {
-  timer?: NodeJS.Timeout
-}
-
-interface Run {
-  readonly result: RetentionRun
-  readonly lock: JanitorLock
-  readonly stopped: AbortSignal
-}
-
-const NOTHING: RetentionWork = { evicted: 0, itemsDropped: 0, itemsHalved: 0, swept: 0 }
-const kinds = Object.keys(NOTHING) as (keyof RetentionWork)[]

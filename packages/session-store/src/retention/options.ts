@@ -1,11 +1,8 @@
-import type { RetentionEvent } from '../diagnostics.ts'
-import { checkedOptions, checkFunctions, type Range } from '../input.ts'
+import { checkedOptions, type Range } from '../input.ts'
 
 export interface JanitorOptions {
   /** Maximum number of sessions. The least recently seen end first. Default 10,000,000. */
   maxSessions?: number
-  /** Idle timeout of sessions. Default: the store's `idleSeconds`. */
-  idleSeconds?: number
   /**
    * Pause between two runs, at most a day. Until the next run, a view can still refresh an idle session. Default
    * 60.
@@ -36,27 +33,19 @@ export interface JanitorOptions {
    * 60.
    */
   maxClockSkewSeconds?: number
-  /** Lifetime of the lock: how long other processes wait after a working janitor has died. Default 30. */
-  lockSeconds?: number
-  /** Called with each event of the diagnostics channel `onetrip:retention`. */
-  onProgress?: (event: RetentionEvent) => void
 }
 
-type NumberOption = Exclude<keyof JanitorOptions, 'sweepKeys' | 'onProgress'>
-
-const ranges: Record<NumberOption, Range> = {
+const ranges: Record<Exclude<keyof JanitorOptions, 'sweepKeys'>, Range> = {
   maxSessions: { min: 0, integer: true },
-  idleSeconds: { min: 0 },
   intervalSeconds: { min: 0.001, max: 86_400 },
   batchSize: { min: 1, max: 1_000, integer: true },
   keptItems: { min: 0, integer: true },
   rescaleEverySeconds: { min: 0 },
   sweepEverySeconds: { min: 0 },
   maxClockSkewSeconds: { min: 1 },
-  lockSeconds: { min: 0.1, max: 86_400 },
 }
 
-/** The defaults of all options of a janitor, except the two that the store gives. */
+/** The defaults of all options of a janitor, except the one that the store gives. */
 export const janitorDefaults = {
   maxSessions: 10_000_000,
   intervalSeconds: 60,
@@ -65,23 +54,16 @@ export const janitorDefaults = {
   rescaleEverySeconds: 86_400,
   sweepEverySeconds: 86_400,
   maxClockSkewSeconds: 60,
-  lockSeconds: 30,
-  onProgress: undefined,
 }
 
 /**
  * Returns the options with their defaults.
  *
- * @param store The options of the store that are defaults of its janitors.
  * @throws TypeError if an option does not exist, has a wrong type or is out of range.
  */
-export function checkedJanitorOptions(
-  options: JanitorOptions,
-  store: { idleSeconds: number; sweepKeys: boolean },
-) {
+export function checkedJanitorOptions(options: JanitorOptions, store: { sweepKeys: boolean }) {
   const checked = checkedOptions('a janitor', options, { ...janitorDefaults, ...store }, ranges)
   if (typeof checked.sweepKeys !== 'boolean') throw new TypeError('sweepKeys must be true or false')
-  if (options.onProgress !== undefined) checkFunctions('the janitor', options, ['onProgress'])
   return checked
 }
 

@@ -4,7 +4,7 @@ import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../redis/runner.ts'
 
-/** KEYS: janitor, to choose the node of a cluster. Returns the reply to TIME; nil if the user may not run it. */
+/** KEYS: janitor, to choose one of several servers. Returns the reply to TIME; nil if the user may not run it. */
 const READ_TIME = `-- read time
 local time = redis.pcall('TIME')
 return not time.err and time`
@@ -41,7 +41,7 @@ interface ClockCheckContext {
 /**
  * Returns a function that reads the clock of this process, and compares it with that of Redis in one round trip.
  *
- * On a cluster, it asks only the node that has the janitor's lock, which every run needs. One clock is enough to
+ * Of several servers, it asks only the one that has the janitor's lock, which every run needs. One clock is enough to
  * notice that ours is wrong, and the times of sessions come from the clocks of the processes, not from Redis: a wrong
  * clock of another node does no harm.
  *
