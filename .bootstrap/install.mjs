@@ -1,7 +1,7 @@
 // Installs the dependencies if node_modules lacks a package of package-lock.json, then checks which
 // Node will run the program. The scripts of package.json run this file first, with the Node that runs
 // npm, because node_modules/.bin/node may be incomplete. Plain JavaScript, for Node 20 and newer.
-// With --omit=dev (npm start), packages for tests and development are not needed.
+// With --omit=dev (npm start, load, doctor and redis), packages for tests and development are not needed.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'

@@ -19,7 +19,7 @@ describe('package.json', () => {
       const [first, ...programs] = script.split(' && ')
       expect({ name, first }).toEqual({
         name,
-        first: `"$npm_node_execpath" .bootstrap/install.mjs${name === 'start' ? ' --omit=dev' : ''}`,
+        first: `"$npm_node_execpath" .bootstrap/install.mjs${/^(start|load|doctor|redis)$/.test(name) ? ' --omit=dev' : ''}`,
       })
       // Without exec, a shell stays between npm and the program and forwards no signals.
       expect(programs.at(-1)).toMatch(/^exec /)

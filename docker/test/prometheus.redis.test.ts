@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { credentialsOf, unixUrl, withPasswordOf } from '@onetrip/stack/address.ts'
+import { credentialsOf, unixUrl, urlFor } from '@onetrip/stack/address.ts'
 import { apiUrl } from '@onetrip/stack/api.ts'
 import { repository } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
@@ -43,10 +43,10 @@ describe.skipIf(!installed)('a real Prometheus with our configuration, on real A
     const secrets = join(directory, 'secrets')
     redis = await startRedis({ socket, directory, secrets })
     const [port = 0, pooled = 0, naive = 0, exporter = 0] = await freePorts(4)
-    const REDIS_URL = await withPasswordOf('api', unixUrl(socket), secrets)
+    const REDIS_URL = urlFor('api', unixUrl(socket), secrets)
     const start = (strategy: 'batch' | 'naive', port: number) =>
       startApiProcess({ STRATEGY: strategy, PORT: String(port), REDIS_URL })
-    const { username, password } = await credentialsOf('exporter', secrets)
+    const { username, password } = credentialsOf('exporter', secrets)
     programs.push(
       ...(await Promise.all([
         start('batch', pooled),

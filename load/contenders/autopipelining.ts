@@ -1,5 +1,4 @@
-import type { Command, Outcome } from '@onetrip/session-store'
-import { type RedisOptions, redisAddress } from '@onetrip/stack/address.ts'
+import { type Command, type Outcome, parseRedisUrl } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { serve } from './support/serve.ts'
@@ -29,8 +28,7 @@ function countPipelines(redis: Redis): void {
 }
 
 await serve('autopipelining', async ({ redisUrl }) => {
-  const options: RedisOptions = { ...redisAddress(redisUrl).options, enableAutoPipelining: true }
-  const redis = new Redis(options)
+  const redis = new Redis({ ...parseRedisUrl(redisUrl).options, enableAutoPipelining: true })
   countPipelines(redis)
   redis.on('error', (error: Error) => void process.stderr.write(`ioredis: ${error.message}\n`))
   return {

@@ -1,4 +1,4 @@
-import { redisAddress } from '@onetrip/stack/address.ts'
+import { parseRedisUrl } from '@onetrip/session-store'
 import fastify from 'fastify'
 import { loadConfig } from '../../apps/api/src/config.ts'
 import { processMetrics } from './support/metrics.ts'
@@ -39,7 +39,7 @@ app.get(
 )
 app.post('/logout', async (_request, reply) => reply.code(204).send())
 app.get('/readyz', async () => ({ status: 'ready', strategy: 'bare' }))
-const { transport } = redisAddress(config.REDIS_URL)
+const { transport } = parseRedisUrl(config.REDIS_URL)
 const metrics = processMetrics({ strategy: 'bare', transport })
 app.get('/metrics', async (_request, reply) => reply.type('text/plain').send(metrics()))
 

@@ -1,6 +1,6 @@
 import cookie from '@fastify/cookie'
 import session from '@fastify/session'
-import { redisAddress } from '@onetrip/stack/address.ts'
+import { parseRedisUrl } from '@onetrip/session-store'
 import { RedisStore } from 'connect-redis'
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import { type Config, loadConfig } from '../../apps/api/src/config.ts'
@@ -111,7 +111,7 @@ async function publicRoutes(app: FastifyInstance, redis: Redis, config: Config):
     await redis.ping()
     return { status: 'ready', strategy: 'connect-redis' }
   })
-  const { transport } = redisAddress(config.REDIS_URL)
+  const { transport } = parseRedisUrl(config.REDIS_URL)
   const metrics = processMetrics({ strategy: 'connect-redis', transport })
   app.get('/metrics', async (_request, reply) =>
     reply.type('text/plain; version=0.0.4; charset=utf-8').send(metrics()),

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { redisAddress } from '@onetrip/stack/address.ts'
+import { parseRedisUrl } from '@onetrip/session-store'
 import { RedisStore } from 'connect-redis'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from 'express'
 import session from 'express-session'
@@ -115,7 +115,7 @@ function publicRoutes(redis: Redis, config: Config): express.Router {
     await redis.ping()
     response.json({ status: 'ready', strategy: 'express' })
   })
-  const { transport } = redisAddress(config.REDIS_URL)
+  const { transport } = parseRedisUrl(config.REDIS_URL)
   const metrics = processMetrics({ strategy: 'express', transport })
   routes.get('/metrics', (_request, response) => void response.type('text/plain').send(metrics()))
   return routes

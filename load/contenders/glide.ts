@@ -1,5 +1,5 @@
-import type { Reply } from '@onetrip/session-store'
-import { hideCredentials, redisAddress } from '@onetrip/stack/address.ts'
+import { parseRedisUrl, type Reply } from '@onetrip/session-store'
+import { hideCredentials } from '@onetrip/stack/address.ts'
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
 import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { words } from './support/contender.ts'
@@ -24,7 +24,7 @@ function plain(reply: unknown): Reply {
 }
 
 await serve('glide', async ({ redisUrl, deadlineMs }) => {
-  const { host, port, password, username, db } = redisAddress(redisUrl).options
+  const { host, port, password, username, db } = parseRedisUrl(redisUrl).options
   if (!host) throw new Error(`valkey-glide supports TCP only, not ${hideCredentials(redisUrl)}`)
   const client = await GlideClient.createClient({
     addresses: [{ host, ...(port && { port }) }],

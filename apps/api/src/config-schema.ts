@@ -4,10 +4,9 @@ import { strategyNames } from './variants/index.ts'
 /** All settings of the API, read from the environment. A test keeps `.env.example` in step. */
 export const configSchema = Type.Object({
   NODE_ENV: Type.String({
-    default: 'development',
-    minLength: 1,
+    default: '',
     description:
-      'development: the session cookie also works without HTTPS; with any other value it is Secure. production: needs an authenticator (apps/api/README.md)',
+      'development: the session cookie also works without HTTPS; with any other value it is Secure. production: needs an authenticator (apps/api/README.md). Empty: development, with a warning at the start',
   }),
   HOST: Type.String({ default: '127.0.0.1', minLength: 1, description: 'Address to listen on' }),
   PORT: Type.Integer({
@@ -30,7 +29,7 @@ export const configSchema = Type.Object({
   REDIS_URL: Type.String({
     default: 'redis://127.0.0.1:6390',
     description:
-      'redis://user@host:port/database, or unix:///path/to/socket?db=database. Redis Cluster: redis+cluster://user@host:port,host:port with some of the nodes. Sentinel: redis+sentinel://user@host:port,host:port/name with the sentinels and the name of the primary. With TLS: rediss',
+      'redis://user@host:port/database, or unix:///path/to/socket?db=database. Redis Cluster: redis+cluster://user@host:port,host:port with some of the nodes. Sentinel: redis+sentinel://user@host:port,host:port/name with the sentinels and the name of the primary; ?sentinelUser= names a user of the sentinels. With TLS: rediss',
   }),
   REDIS_PARTITIONS: Type.Integer({
     default: 64,
@@ -38,10 +37,6 @@ export const configSchema = Type.Object({
     maximum: 16384,
     description:
       'With a cluster: number of key partitions. Must be the same in every process and never change while data exists',
-  }),
-  REDIS_SENTINEL_USERNAME: Type.String({
-    default: '',
-    description: 'With Sentinel: user name for the sentinels (ACL)',
   }),
   REDIS_SENTINEL_PASSWORD_FILE: Type.String({
     default: '',
@@ -80,18 +75,12 @@ export const configSchema = Type.Object({
     maximum: 60000,
     description: 'Timeout of one store operation in milliseconds',
   }),
-  SHUTDOWN_GRACE_MS: Type.Integer({
-    default: 10000,
-    minimum: 100,
-    maximum: 600000,
-    description: 'How long shutdown waits for requests in flight, in milliseconds',
-  }),
   SHUTDOWN_DRAIN_MS: Type.Integer({
     default: 0,
     minimum: 0,
     maximum: 600000,
     description:
-      'How long /readyz returns 503 before the port closes, in milliseconds. Choose more than your load balancer needs to notice',
+      'How long /readyz returns 503 before the port closes, in milliseconds. Choose more than your load balancer needs to notice. Requests in flight then have another ten seconds',
   }),
   MAX_EVENT_LOOP_DELAY_MS: Type.Integer({
     default: 3000,
@@ -184,24 +173,12 @@ export const configSchema = Type.Object({
     description:
       'URL of the OpenTelemetry collector that receives traces, such as http://localhost:4318; empty: no tracing',
   }),
-  OTEL_TRACES_SAMPLER: Type.String({
-    default: 'parentbased_always_on',
-    enum: [
-      'always_on',
-      'always_off',
-      'traceidratio',
-      'parentbased_always_on',
-      'parentbased_always_off',
-      'parentbased_traceidratio',
-    ],
-    description:
-      'Which requests are traced; parentbased_…: as the traceparent header of the request says',
-  }),
   OTEL_TRACES_SAMPLER_ARG: Type.Number({
     default: 1,
     minimum: 0,
     maximum: 1,
-    description: 'Share of requests that traceidratio and parentbased_traceidratio trace',
+    description:
+      'Share of requests that are traced, unless their traceparent header decides (sampler parentbased_traceidratio)',
   }),
 })
 

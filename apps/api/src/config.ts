@@ -1,9 +1,9 @@
+import { redisUrlOf, secretIn } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
 import { Type } from 'typebox'
 import { type Config, configSchema } from './config-schema.ts'
-import { type RedisLocation, redisLocation, urlWithPassword } from './redis-location.ts'
+import { redisLocation, topologyOf } from './redis-location.ts'
 import { removedSettings } from './removed-settings.ts'
-import { secretIn } from './secret-file.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
 export type { Config } from './config-schema.ts'
@@ -24,30 +24,28 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'SESSION_SECRETS (or SESSION_SECRETS_FILE): each secret must have at least 32 characters, without white space; separate secrets by commas only; openssl rand -base64 32 makes one',
     )
   }
-  const complete = { ...config, SESSION_SECRETS, REDIS_URL: urlWithPassword(config) }
-  checkEffects(complete, redisLocation(complete))
+  const complete = { ...config, SESSION_SECRETS, REDIS_URL: redisUrlOf(config) }
+  redisLocation(complete)
+  checkEffects(complete)
   return complete
 }
 
 /** @throws Error if a setting differs from its default but has no effect, because of another one. */
-function checkEffects(config: Config, redis: RedisLocation): void {
-  const noSentinel = !redis.sentinel && 'without a URL of sentinels'
+function checkEffects(config: Config): void {
+  const topology = topologyOf(config.REDIS_URL)
   const reasons: { [Name in keyof Config]?: string | false } = {
     REUSE_PORT: config.PORT === 0 && 'with PORT=0: each process gets another port',
     STRATEGY:
-      (redis.sentinel !== undefined && 'with sentinels, which need batch') ||
-      (redis.cluster !== undefined &&
+      (topology === 'sentinel' && 'with sentinels, which need batch') ||
+      (topology === 'cluster' &&
         config.STRATEGY !== 'naive' &&
         'on a cluster, which needs batch or naive'),
-    REDIS_POOL_SIZE:
-      redis.cluster !== undefined && 'on a cluster: it has one connection to each node',
-    REDIS_PARTITIONS: !redis.cluster && 'without a cluster',
-    REDIS_SENTINEL_USERNAME: noSentinel,
-    REDIS_SENTINEL_PASSWORD_FILE: noSentinel,
+    REDIS_POOL_SIZE: topology === 'cluster' && 'on a cluster: it has one connection to each node',
+    REDIS_PARTITIONS: topology !== 'cluster' && 'without a cluster',
+    REDIS_SENTINEL_PASSWORD_FILE: topology !== 'sentinel' && 'without a URL of sentinels',
     MAX_SESSIONS: config.JANITOR_INTERVAL_SECONDS === 0 && 'with JANITOR_INTERVAL_SECONDS=0',
     OTEL_TRACES_SAMPLER_ARG:
-      !config.OTEL_TRACES_SAMPLER.endsWith('ratio') &&
-      'unless OTEL_TRACES_SAMPLER is traceidratio or parentbased_traceidratio',
+      config.OTEL_EXPORTER_OTLP_ENDPOINT === '' && 'without OTEL_EXPORTER_OTLP_ENDPOINT',
   }
   for (const [name, reason] of Object.entries(reasons) as [keyof Config, string | false][]) {
     const { default: unset } = configSchema.properties[name] as { default?: unknown }

@@ -50,6 +50,7 @@ const ownErrors = {
     meaning: 'internal error; the log has the details',
   },
   API_OVERLOADED: retryable(503, 'overloaded; the request was not processed'),
+  API_REPLICA: retryable(503, 'connected to a replica of Redis, which refuses writes'),
   API_STOPPING: retryable(503, 'shutting down; retry on another instance'),
 } satisfies Record<string, ErrorProperties>
 

@@ -3,7 +3,6 @@ export { type Config, loadConfig } from './config.ts'
 export { deviceLabel } from './device-label.ts'
 export { ApiError, type ApiErrorCode, type ErrorKind } from './errors.ts'
 export {
-  connectionTo,
   type RedisLocation,
   redisLocation,
   type Topology,

@@ -16,6 +16,7 @@ export const removedSettings: Readonly<Record<string, string>> = {
   REDIS_CLUSTER: 'use REDIS_URL=redis+cluster://user@host:port,host:port',
   REDIS_SENTINELS: sentinelUrl,
   REDIS_SENTINEL_NAME: sentinelUrl,
+  REDIS_SENTINEL_USERNAME: 'use REDIS_URL=redis+sentinel://…/name?sentinelUser=user',
   REDIS_USERNAME: 'use REDIS_URL=redis://user@host:port',
   REDIS_MIGRATE_TO: noMigration,
   REDIS_MIGRATE_HOME: noMigration,
@@ -23,6 +24,8 @@ export const removedSettings: Readonly<Record<string, string>> = {
   REDIS_TLS: 'use REDIS_URL=rediss://…, rediss+cluster://… or rediss+sentinel://…',
   STARTUP_DEADLINE_MS:
     'remove it: the API waits ten seconds for Redis, and a supervisor starts it again',
+  SHUTDOWN_GRACE_MS:
+    'remove it: shutdown waits ten seconds for requests in flight, after SHUTDOWN_DRAIN_MS',
   LOGIN_LIMIT_WINDOW_SECONDS:
     'remove it: the window is five minutes; scale LOGIN_LIMIT_PER_USER and LOGIN_LIMIT_PER_ADDRESS',
   LOG_REQUESTS: 'use LOG_LEVEL=debug',
@@ -30,6 +33,8 @@ export const removedSettings: Readonly<Record<string, string>> = {
     'remove it: the maximum is 10,000 connections per process; limit clients in the proxy',
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT:
     'use OTEL_EXPORTER_OTLP_ENDPOINT, without /v1/traces: the API exports only traces',
+  OTEL_TRACES_SAMPLER:
+    'remove it: the sampler is parentbased_traceidratio, and OTEL_TRACES_SAMPLER_ARG its share',
   CACHED_CHECKS:
     'remove it: each check asks Redis, in a round trip that it shares with other requests',
 }

@@ -9,9 +9,8 @@ import { type AppOptions, buildApp } from './app.ts'
 import { type Authenticator, trustingAuthenticator } from './authenticator.ts'
 import { type Config, loadConfig } from './config.ts'
 import { messageWithCause } from './error-message.ts'
-import { defaultLimits } from './limits.ts'
 import { loggerOfWarnings, loggerOptions, standardOutput } from './logging.ts'
-import { redisLocation, topologyOf, transportOf } from './redis-location.ts'
+import { topologyOf, transportOf } from './redis-location.ts'
 import { removedServeOptions } from './removed-settings.ts'
 import { configuredStore } from './store.ts'
 import { trustedProxies } from './trust-proxy.ts'
@@ -54,12 +53,15 @@ function logRetention(log: FastifyBaseLogger, event: RetentionEvent): void {
   else if (event.type === 'run' && event.evicted > 0) log.info(event, 'janitor ended sessions')
 }
 
+/** How long shutdown may take after the drain: `Limits.finishMs`, and the time to close the store and the traces. */
+const GRACE_MS = 10_000
+
 /** The length of the window of the login limits. */
 const LOGIN_LIMIT_WINDOW_SECONDS = 300
 
 /** @throws Error with the reason why the API cannot start. */
 async function serveApplication(config: Config, application: Application): Promise<void> {
-  const redis = redisLocation(config)
+  const isDevelopment = ['', 'development'].includes(config.NODE_ENV)
   const authenticator = application.authenticator ?? trustingAuthenticator(config.NODE_ENV)
   const logWarnings = loggerOfWarnings()
   const store = configuredStore(config, {
@@ -88,21 +90,18 @@ async function serveApplication(config: Config, application: Application): Promi
     ...application,
     store,
     authenticator,
-    transport: transportOf(redis),
-    topology: topologyOf(redis),
+    transport: transportOf(config.REDIS_URL),
+    topology: topologyOf(config.REDIS_URL),
     poolSize: config.REDIS_POOL_SIZE,
-    secureCookie: config.NODE_ENV !== 'development',
+    secureCookie: !isDevelopment,
     publicOrigins: config.PUBLIC_ORIGINS.split(',').filter((origin) => origin !== ''),
     docs: config.DOCS,
     logger: {
       ...loggerOptions(config.LOG_LEVEL, terminal),
+      ...(tracing && { mixin: tracing.logFields }),
       ...(!terminal && { stream: standardOutput() }),
     },
     logRequests: ['debug', 'trace'].includes(config.LOG_LEVEL),
-    limits: {
-      leaveMs: Math.min(defaultLimits.leaveMs, config.SHUTDOWN_GRACE_MS / 2),
-      finishMs: config.SHUTDOWN_GRACE_MS * 0.8,
-    },
     loginLimits: {
       perUser: config.LOGIN_LIMIT_PER_USER,
       perAddress: config.LOGIN_LIMIT_PER_ADDRESS,
@@ -112,10 +111,15 @@ async function serveApplication(config: Config, application: Application): Promi
     maxEventLoopDelayMs: config.MAX_EVENT_LOOP_DELAY_MS,
     traceRequests: tracing?.traceRequests,
   })
+  if (config.NODE_ENV === '') {
+    app.log.warn(
+      `NODE_ENV is not set: ${application.authenticator ? '' : 'logins need no password, and '}the session cookie works without HTTPS. Set NODE_ENV=production, or NODE_ENV=development to hide this warning`,
+    )
+  }
   retentionChannel.subscribe((event) => logRetention(app.log, event as RetentionEvent))
   logWarnings(app.log)
   closeWithGrace(
-    { delay: config.SHUTDOWN_DRAIN_MS + config.SHUTDOWN_GRACE_MS, logger: app.log },
+    { delay: config.SHUTDOWN_DRAIN_MS + GRACE_MS, logger: app.log },
     async ({ err, signal }) => {
       if (err) app.log.fatal({ err }, 'shutting down after an unexpected error')
       else app.log.info({ signal }, 'shutting down')
@@ -123,7 +127,7 @@ async function serveApplication(config: Config, application: Application): Promi
       if (!err) await delay(config.SHUTDOWN_DRAIN_MS)
       await app.close()
       await store.close()
-      await tracing?.close(Math.min(MAX_TRACE_FLUSH_MS, config.SHUTDOWN_GRACE_MS / 8))
+      await tracing?.close(MAX_TRACE_FLUSH_MS)
     },
   )
   await store.ready()
@@ -150,7 +154,7 @@ async function logNodes({ log, store }: FastifyInstance): Promise<void> {
 }
 
 /** Time to export the remaining traces during shutdown. */
-const MAX_TRACE_FLUSH_MS = 2_000
+const MAX_TRACE_FLUSH_MS = 1_000
 
 /** Loads the OpenTelemetry packages only if traces are exported. */
 async function configuredTracing(config: Config, onProblem: (error: Error) => void) {

@@ -68,9 +68,18 @@ test.each(['requestBody', 'responses'] as const)('each %s has valid examples', (
 test('every code of the error table is documented, for every operation', () => {
   const documented = JSON.stringify(document.components?.responses)
   for (const code of Object.keys(errorTable)) expect(documented).toContain(`"${code}"`)
+  const error = { $ref: '#/components/responses/Error' }
   for (const { operation } of operationsOf(document)) {
-    expect(operation.responses?.default).toEqual({ $ref: '#/components/responses/Error' })
+    expect(operation.responses).toMatchObject({ '4XX': error, default: error })
   }
+})
+
+test('every operation says whether it needs a token, and the API has a license', () => {
+  const operations = operationsOf(document).map(({ operation }) => operation)
+  const free = operations.filter(({ security }) => security?.length === 0)
+  expect(operations.filter(({ security }) => !security)).toEqual([])
+  expect(free.map(({ operationId }) => operationId)).toContain('login')
+  expect(document.info.license).toEqual({ name: 'MIT', identifier: 'MIT' })
 })
 
 test('/docs has no external resources and no inline script', async () => {

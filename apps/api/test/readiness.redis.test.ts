@@ -1,12 +1,16 @@
 import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { accepts } from '@onetrip/stack/ports.ts'
-import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { apiProcessForThisTest } from './api-process.ts'
 import { ask, logIn, metricsOf } from './client.ts'
-import { appForThisTest } from './support.ts'
+import { appForThisTest, bearer, connectTo, login, view } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -36,6 +40,45 @@ test('while Redis does not answer: not ready, one PING for concurrent probes, an
   expect(app.store.info?.inFlight).toBe(1)
   resume()
   await expect.poll(async () => (await app.inject('/readyz')).statusCode).toBe(200)
+})
+
+test.for([
+  ['MISCONF', 200],
+  ['OOM', 200],
+  ['NOREPLICAS', 200],
+  ['READONLY', 503],
+] as const)('while Redis refuses writes (%s), /readyz returns %i', async ([kind, status]) => {
+  const dir = await temporaryFolder()
+  const { socket } = await redisForThisTest({ config: { dir, appendonly: 'no', save: '3600 1' } })
+  const redis = new Redis(socket)
+  onTestFinished(() => redis.disconnect())
+  const app = await appForThisTest(socket)
+  const token = await login(app)
+  const ready = () => app.inject('/readyz')
+  const unsaved = async () => /changes_since\w+:\d+/.exec(await redis.info('persistence'))?.[0]
+  const before = await unsaved()
+  expect((await ready()).json()).toEqual({ status: 'ready', strategy: 'batch' })
+  expect(await unsaved()).toBe(before)
+
+  if (kind === 'OOM') await redis.config('SET', 'maxmemory', '1')
+  if (kind === 'NOREPLICAS') await redis.config('SET', 'min-replicas-to-write', '1')
+  if (kind === 'READONLY') await redis.replicaof('127.0.0.1', 1)
+  if (kind === 'MISCONF') {
+    await rm(dir, { recursive: true })
+    await redis.bgsave()
+    await expect.poll(() => redis.info('persistence')).toContain('rdb_last_bgsave_status:err')
+  }
+  await expect.poll(ready).toMatchObject({ statusCode: status })
+  const body = (await ready()).json()
+  if (status === 503) expect(body).toMatchObject({ code: 'API_REPLICA', retrySafe: true })
+  else expect(body).toMatchObject({ status: 'degraded', unavailable: 0, refusesWrites: kind })
+  expect((await view(app, token)).statusCode).toBe(503)
+  const me = await app.inject({ url: '/me', headers: bearer(token) })
+  expect(me.json()).toMatchObject({ user: 'ada' }) // a session can still be checked
+
+  await redis.config('SET', 'maxmemory', '0', 'min-replicas-to-write', '0', 'save', '')
+  await redis.replicaof('NO', 'ONE')
+  await expect.poll(async () => (await ready()).json()).toMatchObject({ status: 'ready' })
 })
 
 test('closing: the port is closed, but a kept connection can send one more request', async () => {
@@ -72,12 +115,27 @@ test('closing: an idle connection is closed after leaveMs', async () => {
   expect(cut).toEqual([false])
 })
 
+test('SIGTERM: connections that are not yet accepted are answered, without a drain', async () => {
+  const { api, url } = await apiProcessForThisTest({ REDIS_URL: `unix://${server.socket}` })
+  api.signal('SIGSTOP')
+  const sockets = await Promise.all(
+    Array.from({ length: 50 }, () => connectTo(Number(new URL(url).port))),
+  )
+  const answers = sockets.map((socket) => {
+    socket.write('GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n')
+    return text(socket).catch(String)
+  })
+  api.signal('SIGTERM')
+  api.signal('SIGCONT')
+  const lines = (await Promise.all(answers)).map((answer) => answer.split('\r\n', 1)[0])
+  expect(lines).toEqual(Array(50).fill('HTTP/1.1 200 OK'))
+})
+
 test('SIGTERM: not ready at once, but requests are served until the port closes', async () => {
   const { api, url } = await apiProcessForThisTest({
     REDIS_URL: `unix://${server.socket}`,
     JANITOR_INTERVAL_SECONDS: '0',
     SHUTDOWN_DRAIN_MS: '3000', // long enough for the requests below
-    SHUTDOWN_GRACE_MS: '60000',
   })
   const inFlight = async () =>
     (await metricsOf(url)).find(({ name }) => name === 'onetrip_store_in_flight')?.value

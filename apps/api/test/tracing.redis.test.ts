@@ -100,6 +100,8 @@ test('spans of errors are marked, and spans contain no secrets', async () => {
     status: ERROR,
     attributes: { 'http.response.status_code': 503 },
   })
+  const lines = api.lastLines.filter((line) => line.includes('ONETRIP_REFUSED'))
+  expect(lines).toEqual([expect.stringContaining(`"trace_id":"${refused?.traceId}"`)])
   const [operation] = childrenOf(spans, refused as ReceivedSpan)
   expect(operation).toMatchObject({
     status: ERROR,
@@ -111,11 +113,10 @@ test('spans of errors are marked, and spans contain no secrets', async () => {
   }
 })
 
-test('a parentbased sampler follows the traceparent of the request', async () => {
+test('sampling follows the traceparent of the request', async () => {
   const receiver = await otlpReceiverForThisTest()
   const { api, url } = await apiProcessForThisTest({
     ...settings(receiver.url),
-    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0',
   })
   const token = await logIn(url, USER)

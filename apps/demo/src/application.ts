@@ -1,10 +1,4 @@
-import {
-  type Application,
-  loadConfig,
-  redisLocation,
-  type Topology,
-  topologyOf,
-} from '@onetrip/api'
+import { type Application, loadConfig, type Topology, topologyOf } from '@onetrip/api'
 import { noRace, raceRunning, serviceFailed } from './errors.ts'
 import { demoRoutes } from './routes/demo.ts'
 import { pageRoutes } from './routes/page.ts'
@@ -41,7 +35,7 @@ export function demoApplication(options: DemoOptions): Omit<Application, 'authen
 export function demoOptions(environment: NodeJS.ProcessEnv = process.env): DemoOptions {
   const { DEMO_SOCKET = '', REPORT_FILE = '' } = environment
   return {
-    topology: topologyOf(redisLocation(loadConfig(environment))),
+    topology: topologyOf(loadConfig(environment).REDIS_URL),
     demoSocket: DEMO_SOCKET,
     reportFile: REPORT_FILE,
   }

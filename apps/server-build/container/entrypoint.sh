@@ -4,7 +4,7 @@
 # precedence.
 #
 # CLUSTER_NODE      name of this node of a cluster; empty: not a cluster
-# REDIS_IO_THREADS  number of I/O threads, with the main thread; empty: 1, off
+# REDIS_IO_THREADS  number of I/O threads, see io-threads.sh
 # REDIS_DATA        data directory (default /data); a node of a cluster uses a subfolder with its name
 # REDIS_SECRETS     folder of the passwords (default /secrets); missing passwords are generated
 # EXPORTED_SERVERS  addresses that redis_exporter reads metrics from (`redis:6379`), for its file of passwords
@@ -65,7 +65,8 @@ if [ -n "${EXPORTED_SERVERS:-}" ]; then
     echo ' }'
   } >"$secrets/exporter/passwords.json"
 fi
-set -- --aclfile "$users" --io-threads "${REDIS_IO_THREADS:-1}" "$@"
+threads=$(sh "$(dirname "$0")/io-threads.sh")
+set -- --aclfile "$users" --io-threads "$threads" "$@"
 templates=$share/users.acl
 data=${REDIS_DATA:-/data}
 replication='' cluster='' left_out=''

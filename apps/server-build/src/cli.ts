@@ -102,9 +102,10 @@ program
   )
   .option('--cluster', 'run a node of a cluster (cluster.conf); does not form the cluster')
   .addOption(
-    new Option('--io-threads <n>', 'threads, including the main thread (default: 1, off)')
-      .env('REDIS_IO_THREADS')
-      .argParser(integer(1, 128)),
+    new Option(
+      '--io-threads <n>',
+      'threads, including the main thread; 1: off (default: REDIS_IO_THREADS, else half of the cores, from 2 to 4)',
+    ).argParser(integer(1, 128)),
   )
   .action(async (build: ServerBuild, options: RunOptions) => {
     const [first] = serverArguments

@@ -20,7 +20,7 @@ export interface RunOptions {
   unixsocket?: string
   /** Default: `$ONETRIP_HOME/redis/data/<build>`. */
   dir?: string
-  /** Including the main thread. Default 1: off. */
+  /** Including the main thread; 1: off. Default: by container/io-threads.sh. */
   ioThreads?: number
   /** Folder of the passwords of `users.acl`; missing ones are generated. Default: no users, no passwords. */
   secrets?: string
@@ -34,6 +34,7 @@ export interface ServerCommand {
 }
 
 const configuration = fileURLToPath(new URL('../redis.conf', import.meta.url))
+const ioThreadsRule = fileURLToPath(new URL('../container/io-threads.sh', import.meta.url))
 const clusterConfiguration = fileURLToPath(new URL('../cluster.conf', import.meta.url))
 
 /**
@@ -51,6 +52,7 @@ export async function serverCommand(
 ): Promise<ServerCommand> {
   const dir = resolve(options.dir ?? dataDirectory(job.home, build))
   const socket = options.unixsocket && resolve(options.unixsocket)
+  const threads = String(options.ioThreads ?? (await usualIoThreads(job.env)))
   const { program, version } = await serverProgram(job, build)
   await mkdir(dir, { recursive: true })
   await refuseSecondServer(dir, socket)
@@ -74,12 +76,18 @@ export async function serverCommand(
   }
   await rm(copy, { force: true }) // an existing file would keep its mode
   await writeFile(copy, settings, { mode: 0o600 })
-  const threads = String(options.ioThreads ?? 1)
   const args = [copy, '--port', String(options.port), '--dir', dir, '--io-threads', threads]
   args.push('--bind', ...options.bind.split(/[\s,]+/).filter((address) => address !== ''))
   if (socket) args.push('--unixsocket', socket)
   if (options.secrets !== undefined) args.push('--aclfile', users)
   return { program, args: [...args, ...extra] }
+}
+
+/** @throws RedisBuildError (USAGE) if `REDIS_IO_THREADS` is invalid. */
+async function usualIoThreads(env: NodeJS.ProcessEnv): Promise<string> {
+  const { code, stdout, stderr } = await runCommand('sh', [ioThreadsRule], { env })
+  if (code !== 0) throw new RedisBuildError('USAGE', stderr.trim())
+  return stdout.trim()
 }
 
 async function serverProgram(

@@ -35,7 +35,17 @@ test('REDIS_SERVER runs an installed server, with a note that it is not our buil
   expect(ran.code).toBe(0)
   expect(ran.stderr).toContain('Using Redis 7.0.15 at ')
   expect(ran.stderr).toContain('NOT the patched build')
-  expect(ran.stdout).toContain('--io-threads 1')
+  const threads = async (REDIS_IO_THREADS: string, ...args: string[]) => {
+    const env = { REDIS_SERVER: server, REDIS_IO_THREADS }
+    const { stdout, stderr } = await tiny.run(['run', '--port', '0', ...args], env)
+    return /(?<=--io-threads )\d+|REDIS_IO_THREADS is.*/.exec(stdout + stderr)?.[0]
+  }
+  expect(await threads('')).toMatch(/^[234]$/) // half of the cores
+  for (const set of ['1', '64', '128']) expect(await threads(set)).toBe(set)
+  expect(await threads('4', '--io-threads', '3')).toBe('3')
+  for (const wrong of ['0', 'abc', '129', '-1', '2 3']) {
+    expect(await threads(wrong)).toContain(`"${wrong}": it must be a whole number from 1 (off)`)
+  }
 })
 
 test('rejects a REDIS_SERVER that is not a redis-server', async () => {

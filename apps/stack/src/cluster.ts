@@ -131,7 +131,7 @@ async function startNode(
     ...(socket ? { path: socket } : { host: HOST, port }),
     maxRetriesPerRequest: null,
     retryStrategy: () => RETRY_MS,
-    ...(secrets !== undefined && (await credentialsOf('cluster', secrets))),
+    ...(secrets !== undefined && credentialsOf('cluster', secrets)),
   })
   admin.on('error', () => {}) // while the node is down
   return {

@@ -41,12 +41,35 @@ export function places(env = process.env) {
 export async function socketIn(directory: string, name = 'redis.sock') {
   const path = join(directory, name)
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) {
-    await mkdir(directory, { recursive: true })
+    await writableFolder(directory)
     return { path, remove: () => rm(path, { force: true }) }
   }
   const short = await mkdtemp(join(tmpdir(), 'onetrip-'))
   const remove = () => rm(short, { recursive: true, force: true })
   return { path: join(short, name), remove }
+}
+
+/**
+ * Creates a folder, with those that it is in, and checks that files can be written there. Not `mkdir` with `recursive`,
+ * which never ends below /proc.
+ *
+ * @throws Problem if it cannot be created or written.
+ */
+export async function writableFolder(path: string): Promise<void> {
+  const missing: string[] = []
+  for (let folder = path; !existsSync(folder); folder = dirname(folder)) missing.unshift(folder)
+  try {
+    for (const folder of missing) await mkdir(folder).catch(unlessItExists)
+    await rm(await mkdtemp(join(path, '.writable-')), { recursive: true })
+  } catch (error) {
+    throw new Problem(
+      `Cannot write to the folder ${path}: ${messageOf(error)}\nSet ONETRIP_STATE to a writable folder.`,
+    )
+  }
+}
+
+const unlessItExists = (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EEXIST') throw error
 }
 
 /**
@@ -57,15 +80,8 @@ export async function socketIn(directory: string, name = 'redis.sock') {
  */
 export async function temporaryRunFolder(prefix: string): Promise<string> {
   const { run } = places()
-  try {
-    await mkdir(run, { recursive: true })
-    return await mkdtemp(join(run, prefix))
-  } catch (error) {
-    throw new Problem(
-      `Cannot create a folder in ${run}: ${messageOf(error)}\n` +
-        'Set ONETRIP_STATE to a writable folder.',
-    )
-  }
+  await writableFolder(run)
+  return await mkdtemp(join(run, prefix))
 }
 
 /** A new secret for signing tokens: 32 random bytes as base64url. */

@@ -1,6 +1,6 @@
-import { parseInfo } from '@onetrip/session-store'
+import { parseInfo, parseRedisUrl } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
-import { hideCredentials, redisAddress } from './address.ts'
+import { hideCredentials } from './address.ts'
 import { messageOf, Problem } from './problem.ts'
 
 type Info = ReadonlyMap<string, string>
@@ -25,6 +25,12 @@ export function factsOf(info: Info): RedisFacts {
     ioThreads: threads || null,
     pid: Number(info.get('process_id')),
   }
+}
+
+/** `I/O threads off`, `3 I/O threads`, or `I/O threads unknown`. The number includes the main thread; 1 is off. */
+export function ioThreadsText(threads: number | null): string {
+  if (threads === null) return 'I/O threads unknown'
+  return threads === 1 ? 'I/O threads off' : `${threads} I/O threads`
 }
 
 /** Counters since the start of the server, without the monitor's own commands. */
@@ -76,7 +82,7 @@ export class RedisMonitor {
    * @throws Problem if there is no Redis at `url`, or if it rejects the credentials or the database.
    */
   static async connect(url: string, replyTimeoutMs = 10_000): Promise<RedisMonitor> {
-    const { options } = redisAddress(url)
+    const { options } = parseRedisUrl(url)
     const client = new Redis({
       ...options,
       lazyConnect: true,

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { InvalidArgumentError } from 'commander'
 import { Problem } from './problem.ts'
@@ -5,6 +6,10 @@ import { launch, type Program, startProgram } from './program.ts'
 
 /** The command line of `apps/server-build`. */
 const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
+
+const ioThreadsRule = fileURLToPath(
+  new URL('../../server-build/container/io-threads.sh', import.meta.url),
+)
 
 export const redisBuilds = ['patched', 'stock', 'baseline'] as const
 type Series = (typeof redisBuilds)[number]
@@ -18,6 +23,16 @@ export function redisBuild(name: string): RedisBuild {
   throw new InvalidArgumentError(
     `Allowed choices are ${redisBuilds.join(', ')}. patched@0005 has the patches of patched up to 0005.`,
   )
+}
+
+/**
+ * Checks `REDIS_IO_THREADS`, before a build takes minutes.
+ *
+ * @throws Problem if it is invalid.
+ */
+export function checkIoThreads(): void {
+  const { status, stderr } = spawnSync('sh', [ioThreadsRule], { encoding: 'utf8' })
+  if (status !== 0) throw new Problem(stderr.trim())
 }
 
 /**
@@ -60,7 +75,7 @@ export interface RedisOptions {
   socket?: string
   /** Data directory. */
   directory: string
-  /** Folder of the users' passwords; missing ones are generated (see `withPasswordOf`). Default: no users. */
+  /** Folder of the users' passwords; missing ones are generated (see `credentialsOf`). Default: no users. */
   secrets?: string | undefined
   /** Starts a node of a cluster, with this port for the cluster bus. */
   busPort?: number

@@ -1,11 +1,5 @@
-import {
-  clusterUrl,
-  type RedisUser,
-  redisAddress,
-  type Transport,
-  unixUrl,
-  withPasswordOf,
-} from './address.ts'
+import { parseRedisUrl, type RedisAddress } from '@onetrip/session-store'
+import { type Transport, unixUrl, urlFor } from './address.ts'
 import { type ClusterNode, portsFrom, startCluster } from './cluster.ts'
 import { socketIn } from './places.ts'
 import { endOf, type Program } from './program.ts'
@@ -60,7 +54,7 @@ export interface RunningRedis {
    * the URL of the first node.
    */
   url: string
-  transport: Transport
+  transport: RedisAddress['transport']
   /** The name of the build, `installed` (REDIS_SERVER) or `foreign`. */
   build: string
   /** Null for a foreign Redis, and for a cluster. */
@@ -113,7 +107,7 @@ export async function useRedis(
 }
 
 function foreignRedis({ url }: ForeignRedis): UsedRedis {
-  const { transport } = redisAddress(url)
+  const { transport } = parseRedisUrl(url)
   const record = { url, transport, build: 'foreign', pid: null, socket: null }
   return { url, record }
 }
@@ -136,11 +130,15 @@ async function ownRedis(
   undo.defer(async () => void (await program.stop(REDIS_GRACE_MS)))
   watch(program)
   const bare = transport === 'unix' ? unixUrl(socket) : `redis://127.0.0.1:${port}`
-  const urlFor = async (user: RedisUser) =>
-    secrets ? await withPasswordOf(user, bare, secrets) : bare
   return {
-    url: await urlFor('api'),
-    record: { url: await urlFor('operator'), transport, build, pid: program.pid, socket },
+    url: urlFor('api', bare, secrets),
+    record: {
+      url: urlFor('operator', bare, secrets),
+      transport,
+      build,
+      pid: program.pid,
+      socket,
+    },
   }
 }
 
@@ -161,13 +159,10 @@ async function ownCluster(
   })
   undo.defer(() => stop(REDIS_GRACE_MS))
   const addresses = nodes.map(({ address }) => address)
-  const urls = addresses.map((address) => `redis://${address}`)
-  const monitored = secrets
-    ? await Promise.all(urls.map((url) => withPasswordOf('operator', url, secrets)))
-    : urls
+  const monitored = addresses.map((address) => urlFor('operator', `redis://${address}`, secrets))
   watchNodes(nodes, watch, onLoss)
   return {
-    url: await clusterUrl(addresses, secrets),
+    url: urlFor('api', `redis+cluster://${addresses.join(',')}`, secrets),
     record: {
       url: monitored[0] ?? '',
       transport: 'tcp',

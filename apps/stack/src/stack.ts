@@ -1,7 +1,7 @@
 import { apiUrl, type CommonApiOptions, type OwnApiOptions, startApi } from './api.ts'
 import { startDemo } from './demo-service.ts'
 import { socketIn } from './places.ts'
-import type { Program } from './program.ts'
+import { endOf, type Program } from './program.ts'
 import {
   type RedisStartOptions,
   type RunningRedis,
@@ -38,12 +38,16 @@ const DEMO_GRACE_MS = 20_000
 /**
  * Starts Redis (unless it is foreign), then the APIs, each as a separate process, and waits until all are ready.
  *
- * @throws ProgramError if a program does not start; the reason of `signal`. No program is left running then.
+ * @throws ProgramError if a program does not start, or one that runs exits meanwhile; the reason of `signal`. No program
+ *   is left running then.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { redis: wanted, apis: wantedApis, demo: wantedDemo, onApiLine, ...common } = options
-  const { host, signal, onStep } = common
+  const { host, onStep } = common
   const { promise: lost, resolve: lose } = Promise.withResolvers<Program>()
+  const broken = new AbortController()
+  void lost.then(async (program) => broken.abort(await endOf(program)))
+  const signal = AbortSignal.any([common.signal, broken.signal])
   const apis: Program[] = []
   const undo = new AsyncDisposableStack()
   let stopping: Promise<void> | undefined
@@ -78,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       wantedApis.map(async (own) => {
         const { variant, port } = own
         const onLine = (line: string) => onApiLine?.(variant, line)
-        const api = await startApi({ ...common, ...own, env, redis: url, onLine })
+        const api = await startApi({ ...common, ...own, env, redis: url, signal, onLine })
         apis.push(api)
         watch(api)
         return { variant, url: apiUrl(host, port), pid: api.pid }

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { portsFrom } from './cluster.ts'
 import { listenForInterrupts } from './interrupt.ts'
-import { keptSecret, places } from './places.ts'
+import { keptSecret, places, writableFolder } from './places.ts'
 import { checkPorts, type WantedPort } from './ports.ts'
 import { describeError, Problem } from './problem.ts'
 import { endOf } from './program.ts'
 import { removeRecord, runningStack, writeRecord } from './record.ts'
-import { buildRedis } from './redis.ts'
+import { buildRedis, checkIoThreads } from './redis.ts'
 import { redisFacts } from './redis-info.ts'
 import { type Stack, startStack } from './stack.ts'
 import { banner } from './start/banner.ts'
@@ -45,11 +44,13 @@ async function checkThatItCanStart(settings: StartSettings): Promise<void> {
 async function start(settings: StartSettings, signal: AbortSignal): Promise<Stack> {
   const { host, port, naivePort, redis, installed } = settings
   await checkThatItCanStart(settings)
+  if (redis.kind !== 'foreign') checkIoThreads()
+  await writableFolder(place.run)
+  await writableFolder(dirname(place.report)) // without the folder, the APIs print a warning
   if (redis.kind === 'foreign') await redisFacts(redis.url)
   else if (installed === null) await buildRedis(redis.build, signal)
   const sessionSecret = await keptSecret(place.secret)
   process.env.REPORT_FILE ||= place.report // the APIs serve it at /report
-  await mkdir(dirname(place.report), { recursive: true }) // without the folder, the APIs print a warning
   return await step('Starting Redis and the APIs', (onStep) =>
     startStack({
       application: 'demo',
@@ -96,7 +97,7 @@ const interrupts = listenForInterrupts(print, 0)
 const { signal } = interrupts
 try {
   const command = startCommand().parse()
-  process.exitCode = await run(await settingsOf(command, process.env), signal)
+  process.exitCode = await run(settingsOf(command, process.env), signal)
 } catch (error) {
   if (!signal.aborted) printError(describeError(error))
   process.exitCode = signal.aborted ? 0 : 1

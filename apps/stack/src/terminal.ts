@@ -27,6 +27,13 @@ export const print = (text = ''): void => void process.stdout.write(`${text}\n`)
 
 export const printError = (text: string): void => void process.stderr.write(`${text}\n`)
 
+/** The width of standard output; 80 if it is no terminal. */
+export const columns = (): number => process.stdout.columns || 80
+
+/** Breaks a line at spaces into lines of at most `width` characters; a longer word stays whole. */
+export const wrapped = (line: string, width: number): string[] =>
+  line.match(new RegExp(`(^ *|(?=\\S))(.{1,${width}}(?=\\s|$)|\\S+)`, 'g')) ?? ['']
+
 /** A spinner that does not intercept Ctrl-C or the keyboard. */
 export const spinner = (text: string): Ora => ora({ text, discardStdin: false, hideCursor: false })
 

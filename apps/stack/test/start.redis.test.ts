@@ -1,8 +1,10 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { newSecret } from '../src/places.ts'
 import { freePorts } from '../src/ports.ts'
 import { isAlive } from '../src/processes.ts'
+import { startStack } from '../src/stack.ts'
 import { filesIn, processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { redisForThisTest } from '../src/testing/redis.ts'
 import { listening } from './support/listening.ts'
@@ -113,6 +115,39 @@ describe('npm start fails', () => {
     expect(output[0]).toContain('--naive-port or NAIVE_PORT')
     expect(await filesIn(state)).toEqual([])
     expect(await processesOf(state)).toEqual([])
+  })
+
+  test('if its folder cannot be created, also below /proc', async () => {
+    const output = await refused(/ONETRIP_STATE/, {}, { state: '/proc/onetrip' })
+    expect(output.join('\n')).toMatch(/^Cannot write to the folder \/proc\/onetrip\/run: ENOENT/)
+  })
+
+  test('at once if Redis is killed while the APIs start', async () => {
+    const [directory, [port = 0, api = 0]] = [await temporaryFolder(), await freePorts(2)]
+    const secrets = join(directory, 'secrets')
+    const silent = join(directory, 'silent.ts')
+    await writeFile(silent, 'setInterval(() => {}, 1_000)')
+    const kill = async () => {
+      process.kill(Number(await readFile(join(directory, 'redis.pid'), 'utf8')), 'SIGKILL')
+    }
+    const starting = startStack({
+      redis: {
+        kind: 'own',
+        build: 'patched',
+        transport: 'tcp',
+        port,
+        run: directory,
+        directory,
+        secrets,
+      },
+      host: '127.0.0.1',
+      sessionSecret: newSecret(),
+      signal: new AbortController().signal,
+      apis: [{ variant: 'batch', program: silent, port: api }],
+      onStep: (text) => void (text === 'Starting the APIs' && kill()),
+    })
+    await expect(starting).rejects.toThrow('Redis (patched) exited unexpectedly (SIGKILL)')
+    expect(await processesOf(directory)).toEqual([])
   })
 
   test('if REDIS_URL cannot be used, without printing its password', async () => {

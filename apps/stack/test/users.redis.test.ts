@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SessionStore } from '@onetrip/session-store'
+import { parseRedisUrl, SessionStore } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type RedisUser, redisAddress, unixUrl, withPasswordOf } from '../src/address.ts'
+import { type RedisUser, unixUrl, urlFor } from '../src/address.ts'
 import type { Program } from '../src/program.ts'
 import { startRedis } from '../src/redis.ts'
 import { RedisMonitor } from '../src/redis-info.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 async function storeForThisTest(): Promise<SessionStore> {
   const store = new SessionStore({
-    redis: await withPasswordOf('api', url, secrets),
+    redis: urlFor('api', url, secrets),
     tokens: { secrets: ['x'.repeat(32)] },
     janitor: 'elsewhere',
   })
@@ -39,8 +39,8 @@ async function storeForThisTest(): Promise<SessionStore> {
 }
 
 /** Opens a connection. Returns a function that sends a command and resolves with the reply, also for errors. */
-async function clientForThisTest(user?: RedisUser) {
-  const { options } = redisAddress(user ? await withPasswordOf(user, url, secrets) : url)
+function clientForThisTest(user?: RedisUser) {
+  const { options } = parseRedisUrl(user ? urlFor(user, url, secrets) : url)
   const client = new Redis({
     ...options,
     protocol: 2,
@@ -136,7 +136,7 @@ describe('the user api', () => {
 })
 
 test('the user operator can monitor Redis, but not read or change data', async () => {
-  const monitor = await RedisMonitor.connect(await withPasswordOf('operator', url, secrets))
+  const monitor = await RedisMonitor.connect(urlFor('operator', url, secrets))
   expect(await monitor.facts()).toMatchObject({ build: expect.stringContaining('patched') })
   monitor.close()
   const call = await clientForThisTest('operator')

@@ -1,5 +1,4 @@
-import { type Sender, SessionStore } from '@onetrip/session-store'
-import { redisAddress } from '@onetrip/stack/address.ts'
+import { parseRedisUrl, type Sender, SessionStore } from '@onetrip/session-store'
 // Imports apps/api, because a fair comparison of clients needs the same routes (schemas, token check, answers) for all
 // of them.
 import { buildApp } from '../../../apps/api/src/app.ts'
@@ -34,7 +33,7 @@ export async function serve(
   const app = await buildApp({
     store,
     authenticator: trustingAuthenticator(config.NODE_ENV),
-    transport: redisAddress(redisUrl).transport,
+    transport: parseRedisUrl(redisUrl).transport,
     secureCookie: false,
     logger: { level: config.LOG_LEVEL },
   })

@@ -1,3 +1,4 @@
+import { ioThreadsText as wordingOf } from '@onetrip/stack/redis-info.ts'
 import type { Experiment } from '../experiment/experiment.ts'
 import { percent } from '../experiment/figures.ts'
 import { IO_THREADS, type Result } from '../experiment/result.ts'
@@ -44,10 +45,9 @@ function withIoThreads(table: Table, result: Result): Table {
 export function ioThreadsText({ load, options }: Result): string | null {
   const recorded = IO_THREADS in load ? load[IO_THREADS] : options.ioThreads
   if (recorded === undefined) return null
-  if (recorded === null) return 'I/O threads unknown'
   const settings = String(recorded).split(/,\s*/)
   if (settings.length > 1) return `I/O threads ${settings.join(', ')} (1 is off)`
-  return settings[0] === '1' ? 'I/O threads off' : `${settings[0]} I/O threads`
+  return wordingOf(recorded === null ? null : Number(recorded))
 }
 
 function endingOf({ interrupted, failure }: Result): string[] {

@@ -32,7 +32,13 @@ export { longLivedConnection, type RedisOptions, shortLivedConnection } from './
 export type { NodeState } from './redis/nodes.ts'
 export type { Outcome } from './redis/outcomes.ts'
 export { type CommandStats, commandStats, parseInfo } from './redis/redis-info.ts'
-export { parseRedisUrl } from './redis/redis-url.ts'
+export {
+  parseRedisUrl,
+  type RedisAddress,
+  redisUrlOf,
+  secretIn,
+  withCredentials,
+} from './redis/redis-url.ts'
 export type { Sender, Topology } from './redis/sender.ts'
 export { subscribeWith } from './redis/subscribing.ts'
 export { createSessionStore } from './removed-options.ts'

@@ -21,8 +21,15 @@ export async function becomeReady(runner: Runner, keys: Keys, timeoutMs: number)
   await warnOfEviction(runner)
 }
 
+/** Why Redis executes reads but no write: full disk, too few replicas, full memory, replica. */
+const WRITE_REFUSALS = new Set(['MISCONF', 'NOREPLICAS', 'OOM', 'READONLY'])
+
+/** Of this many parts of the sessions, `pingNodes` probes the keys: enough to meet every server. */
+const PROBED_PARTS = 64
+
 /**
- * Reads a key on every server that holds keys. Unlike PING, this fails on a node whose cluster is down.
+ * Reads a key on every server that holds keys, which fails, unlike PING, on a node whose cluster is down, and sends
+ * writes that change nothing: they would only update a member that no key has.
  *
  * @throws StoreError if no server serves its keys.
  */
@@ -31,13 +38,21 @@ export async function pingNodes(
   keys: Keys,
   timeoutMs: number,
 ): Promise<NodeState[]> {
-  const readKey: Operation<void> = {
-    commands: [['HGET', keys.login('any'), 'any']],
+  const parts = keys.parts().slice(0, PROBED_PARTS)
+  const probe: Operation<void> = {
+    commands: [
+      ['HGET', keys.login('any'), 'any'],
+      ...parts.map(({ recent }) => ['ZADD', recent, 'XX', 0, 'any'] as const),
+    ],
     readOnly: true,
     read: () => undefined,
   }
-  const nodes = await runOnEach(runner, readKey, timeoutMs)
-  const states = nodes.map(({ node, error }) => ({ node, ...(error && { error }) }))
+  const nodes = await runOnEach(runner, probe, timeoutMs)
+  const states = nodes.map(({ node, error }): NodeState => {
+    const kind = refusalKind(error) ?? ''
+    if (WRITE_REFUSALS.has(kind)) return { node, refusesWrites: kind }
+    return { node, ...(error && { error }) }
+  })
   const [first] = states
   if (first?.error && states.every(({ error }) => error)) throw first.error
   return states

@@ -164,7 +164,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
 
   /**
    * Checks whether Redis serves the store's keys. Returns one entry for each server that holds keys. A server that has
-   * not replied after `timeoutMs` (default: the deadline) has an `error`.
+   * not replied after `timeoutMs` (default: the deadline) has an `error`; one that executes reads only has
+   * `refusesWrites`. The writes that find this out change nothing.
    *
    * @throws StoreError if no server serves its keys.
    */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseRedisUrl } from '../src/index.ts'
+import { parseRedisUrl, redisUrlOf, withCredentials } from '../src/index.ts'
 
 test.each([
   ['redis://h', 'tcp', { host: 'h', port: 6379 }],
@@ -58,4 +58,31 @@ test.each(refused)('%s is refused: %s', (url, words) => {
   expect(() => parseRedisUrl(url)).toThrow(TypeError)
   expect(() => parseRedisUrl(url)).toThrow(words)
   expect(() => parseRedisUrl(url)).not.toThrow('secret')
+})
+
+const password = 'a/b c'
+
+test.for([
+  ['redis://h/5', 'redis://api:a%2Fb%20c@h/5'],
+  ['redis://me@[::1]:1', 'redis://me:a%2Fb%20c@[::1]:1'],
+  ['redis+cluster://a:1,b:2', 'redis+cluster://api:a%2Fb%20c@a:1,b:2'],
+  ['unix:///run/s?db=2', 'unix://api:a%2Fb%20c@localhost/run/s?db=2'],
+  ['unix://me@localhost/run/s', 'unix://me:a%2Fb%20c@localhost/run/s'],
+] as const)('%s with a user and a password is %s', ([url, complete]) => {
+  expect(withCredentials(url, { username: 'api', password })).toBe(complete)
+})
+
+test.for(['redis://me:pw@h', 'redis://a@b@h', 'redis:///5', 'redis://', 'h', ''])(
+  '%s takes no password',
+  (url) => {
+    expect(() => withCredentials(url, { password })).toThrow(/must name a host and contain no/)
+  },
+)
+
+test('a file has the password that REDIS_URL lacks', () => {
+  expect(redisUrlOf({ REDIS_PASSWORD_FILE: '/nowhere' })).toBe('')
+  expect(redisUrlOf({ REDIS_URL: 'redis://h', REDIS_PASSWORD_FILE: '' })).toBe('redis://h')
+  expect(() => redisUrlOf({ REDIS_URL: 'redis://h', REDIS_PASSWORD_FILE: '/nowhere' })).toThrow(
+    /^REDIS_PASSWORD_FILE cannot be read: .*\/nowhere/,
+  )
 })

@@ -103,7 +103,7 @@ test('a user that may not use the keys cannot start', async () => {
   const shop = `unix://shop:any@localhost${server.socket}`
   await expect(newStore({ redis: shop }).ready()).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
-    message: 'Redis refused HGET (command 1 of 1): NOPERM',
+    message: 'Redis refused HGET (command 1 of 2): NOPERM',
   })
   await newStore({ redis: shop, prefix: 'shop:' }).ready()
 })

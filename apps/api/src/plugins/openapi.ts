@@ -33,7 +33,12 @@ export const openapiPlugin = fp<OpenapiOptions>(
     await app.register(swagger, {
       openapi: {
         openapi: '3.1.0',
-        info: { title: 'Onetrip', version: '0.1.0', description: DESCRIPTION },
+        info: {
+          title: 'Onetrip',
+          version: '0.1.0',
+          description: DESCRIPTION,
+          license: { name: 'MIT', identifier: 'MIT' },
+        },
         servers: [{ url: '/' }],
         tags: [
           { name: 'sessions', description: 'Login and sessions' },
@@ -51,7 +56,7 @@ export const openapiPlugin = fp<OpenapiOptions>(
       },
       convertConstToEnum: false,
       transformObject: (document) =>
-        withErrors((document as { openapiObject: OpenAPIV3_1.Document }).openapiObject),
+        completed((document as { openapiObject: OpenAPIV3_1.Document }).openapiObject),
     })
 
     // Imported only if it is served.
@@ -110,14 +115,13 @@ function errorSchema(codes: readonly string[]) {
   )
 }
 
-/** Adds the error response to every operation of the document. */
-function withErrors(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
+/** Adds the error response to every operation of the document, and marks those that need no token. */
+function completed(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
   for (const path of Object.values(document.paths ?? {})) {
     for (const operation of Object.values(path ?? {}) as OpenAPIV3_1.OperationObject[]) {
-      operation.responses = {
-        ...operation.responses,
-        default: { $ref: '#/components/responses/Error' },
-      }
+      const error = { $ref: '#/components/responses/Error' }
+      operation.responses = { ...operation.responses, '4XX': error, default: error }
+      operation.security ??= []
     }
   }
   return document

@@ -27,6 +27,24 @@ interface ReadinessOptions {
 }
 
 /**
+ * Accepts the connections that the system has completed while the process was busy: closing the port would reset them.
+ * Node accepts one per iteration of its event loop. Ends with two iterations without any, and after `maxMs`.
+ */
+async function acceptWaiting(server: Server, maxMs: number): Promise<void> {
+  const until = performance.now() + maxMs
+  let idle = 0
+  const onConnection = () => {
+    idle = 0
+  }
+  server.on('connection', onConnection)
+  while (idle < 2 && performance.now() < until) {
+    idle++
+    await loopIteration()
+  }
+  server.off('connection', onConnection)
+}
+
+/**
  * Readiness and graceful closing.
  *
  * When the server closes, it accepts no new connections. Idle connections stay open for `leaveMs`, for a
@@ -56,6 +74,7 @@ export const readinessPlugin = fp<ReadinessOptions>(
       setTimeout(() => app.server.closeAllConnections(), finishMs).unref()
       // For connections whose last request arrived before stop().
       Object.assign(app.server, { keepAliveTimeout: leaveMs, keepAliveTimeoutBuffer: 0 })
+      await acceptWaiting(app.server, leaveMs)
       const allLeft = once(app.server, 'close')
       Server.prototype.close.call(app.server)
       await settlesWithin(allLeft, leaveMs)

@@ -22,13 +22,19 @@ const Ready = Exactly(
     unavailable: Type.Optional(
       Type.Integer({ description: 'Only if degraded: number of unavailable servers' }),
     ),
+    refusesWrites: Type.Optional(
+      Type.String({
+        description:
+          'Only if degraded: why a server executes reads only, such as MISCONF (full disk) or OOM (full memory)',
+      }),
+    ),
   },
   {
     description:
-      'Ready for requests. degraded: requests for some of the sessions and items get 503',
+      'Ready for requests. degraded: some requests get 503, those for some of the sessions and items, or those that write',
     examples: [
       { status: 'ready', strategy: 'batch' },
-      { status: 'degraded', strategy: 'batch', nodes: 3, unavailable: 1 },
+      { status: 'degraded', strategy: 'batch', nodes: 1, unavailable: 0, refusesWrites: 'MISCONF' },
     ],
   },
 )
@@ -70,7 +76,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'isReady',
         summary: 'Readiness: the instance can serve requests',
         description:
-          '503 while Redis does not answer and during shutdown. Redis Cluster: 503 while no primary answers; degraded while some do not.',
+          '503 while Redis does not answer or is a replica, and during shutdown. Redis Cluster: 503 while no primary answers; degraded while some do not.',
         tags: ['operations'],
         querystring: Exclusion,
         response: { 200: Ready },
@@ -81,8 +87,19 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       if (request.query.exclude === 'redis') return { status: 'ready' as const, strategy }
       const states = await pingRedis()
       const unavailable = states.filter(({ error }) => error).length
-      if (unavailable === 0) return { status: 'ready' as const, strategy }
-      return { status: 'degraded' as const, strategy, nodes: states.length, unavailable }
+      const refusal = states.find(({ refusesWrites }) => refusesWrites)?.refusesWrites
+      // Another instance may be connected to the primary. All of them share a full disk or memory, and can still
+      // check sessions.
+      if (refusal === 'READONLY') throw new ApiError('API_REPLICA')
+      if (unavailable === 0 && !refusal) return { status: 'ready' as const, strategy }
+      const refusesWrites = refusal && { refusesWrites: refusal }
+      return {
+        status: 'degraded' as const,
+        strategy,
+        nodes: states.length,
+        unavailable,
+        ...refusesWrites,
+      }
     },
   )
 }
@@ -98,7 +115,7 @@ function sharedPing(store: SessionStore): () => Promise<NodeState[]> {
   }
 }
 
-/** `/healthz` for restart policies, `/readyz` for load balancers. Neither writes to Redis. */
+/** `/healthz` for restart policies, `/readyz` for load balancers. Neither changes anything in Redis. */
 export const healthRoutes = fp(routes, {
   name: 'health-routes',
   dependencies: ['errors', '@onetrip/session-store', 'readiness'],

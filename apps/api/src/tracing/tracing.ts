@@ -7,11 +7,8 @@ import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
-  type Sampler,
   type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
@@ -25,6 +22,8 @@ import { settlesWithin } from '../settles-within.ts'
 export interface Tracing {
   /** Adds a span per request. Call it before other plugins are registered. */
   traceRequests(app: FastifyInstance): Promise<void>
+  /** Fields for a log line: the ids of the active span, if there is one. */
+  logFields(): Record<string, string>
   /** Exports the remaining spans, for at most `timeoutMs`, and stops tracing. Never rejects. */
   close(timeoutMs: number): Promise<void>
 }
@@ -47,7 +46,10 @@ export function startTracing(config: Config, onProblem: (error: Error) => void):
       'host.name': hostname(),
       'process.pid': process.pid,
     }).merge(detectResources({ detectors: [envDetector] })),
-    sampler: samplerOf(config),
+    // Follows the traceparent header of a request.
+    sampler: new ParentBasedSampler({
+      root: new TraceIdRatioBasedSampler(config.OTEL_TRACES_SAMPLER_ARG),
+    }),
     spanProcessors: [new BatchSpanProcessor({ exporter: reporting(exporter, onProblem) })],
   })
   // Global, so that spans of the application become part of the traces.
@@ -76,6 +78,10 @@ export function startTracing(config: Config, onProblem: (error: Error) => void):
         done()
       })
     },
+    logFields() {
+      const span = trace.getActiveSpan()?.spanContext()
+      return span ? { trace_id: span.traceId, span_id: span.spanId } : {}
+    },
     async close(timeoutMs) {
       stopTracingStore()
       await settlesWithin(provider.shutdown(), timeoutMs).catch(() => {}) // onProblem has been called
@@ -90,17 +96,6 @@ function loadDotenv(): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
-}
-
-function samplerOf({ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG }: Config): Sampler {
-  const [, parentBased, name] = /^(parentbased_)?(.*)$/.exec(OTEL_TRACES_SAMPLER) ?? []
-  const root =
-    name === 'traceidratio'
-      ? new TraceIdRatioBasedSampler(OTEL_TRACES_SAMPLER_ARG)
-      : name === 'always_off'
-        ? new AlwaysOffSampler()
-        : new AlwaysOnSampler()
-  return parentBased ? new ParentBasedSampler({ root }) : root
 }
 
 /** Wraps the exporter to report its errors, which OpenTelemetry does not expose. */

@@ -1,4 +1,5 @@
-import { clusterOf, redisAddress } from '@onetrip/stack/address.ts'
+import { parseRedisUrl } from '@onetrip/session-store'
+import { parseLocation } from '@onetrip/session-store/cluster'
 import { apiUrl, startApi } from '@onetrip/stack/api.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { isAlive } from '@onetrip/stack/processes.ts'
@@ -95,7 +96,7 @@ export class Lanes {
     const ports = await freePorts(lanes.length)
     const start = async (strategy: string, index: number): Promise<Lane> => {
       const { redis, sessionSecret, openLink } = this.#options
-      const link = clusterOf(redis)
+      const link = parseLocation(redis).cluster
         ? undefined
         : await openLink(addressOf(redis), distanceMs, index)
       if (link) undo.defer(async () => void (await link.close()))
@@ -122,13 +123,13 @@ export class Lanes {
 
 /** `host:port`, or the path of a Unix socket. */
 function addressOf(redisUrl: string): string {
-  const { path, host, port } = redisAddress(redisUrl).options
+  const { path, host, port } = parseRedisUrl(redisUrl).options
   return path ?? `${host?.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** The URL of the same Redis through a link. */
 function through({ address }: Link, redisUrl: string): string {
-  const { username, password, db } = redisAddress(redisUrl).options
+  const { username, password, db } = parseRedisUrl(redisUrl).options
   const url = new URL(`redis://${address}/${db ?? ''}`)
   url.username = encodeURIComponent(username ?? '')
   url.password = encodeURIComponent(password ?? '')

@@ -1,5 +1,5 @@
 import { strategyNames } from '@onetrip/api/variants'
-import { clusterOf } from '@onetrip/stack/address.ts'
+import { parseLocation } from '@onetrip/session-store/cluster'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { monitorAll } from '@onetrip/stack/redis-monitors.ts'
@@ -82,7 +82,7 @@ export class RaceTrack {
     const signal = AbortSignal.any([stopping, timeout, broken.signal])
     try {
       const data = await this.#race(started, signal, (error) => broken.abort(error))
-      const command = clusterOf(this.#options.redis) ? null : commandOf(started)
+      const command = parseLocation(this.#options.redis).cluster ? null : commandOf(started)
       this.#feed.publish({ name: 'done', data: { ...data, command } })
     } catch (error) {
       // The reason of an abort explains the errors that follow from it.

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { clusterOf, isLocal, redisAddress } from '@onetrip/stack/address.ts'
+import { parseLocation } from '@onetrip/session-store/cluster'
+import { isLocal } from '@onetrip/stack/address.ts'
 import { messageOf } from '@onetrip/stack/problem.ts'
 import type { RaceInput, RaceLimits, WireInput } from '../events.ts'
 import { RaceFeed } from './feed.ts'
@@ -28,7 +29,7 @@ const MAX_WAITING = 5
  */
 export async function openDemoService(serviceOptions: DemoServiceOptions) {
   const { socket, limits: given = raceLimits, ...options } = serviceOptions
-  const onCluster = clusterOf(options.redis) !== undefined
+  const onCluster = parseLocation(options.redis).cluster !== undefined
   const limits = { ...given, ...(onCluster && clusterRace) }
   const feed = new RaceFeed()
   const track = new RaceTrack(options, feed)
@@ -121,8 +122,9 @@ const NO_WIRE =
 
 /** Why there is no race: the relay and the load generator work only on this machine and without TLS. */
 function whyNoRace(redis: string): string | undefined {
-  const urls = clusterOf(redis)?.nodes.map((address) => `redis://${address}`) ?? [redis]
-  if (urls.some((url) => redisAddress(url).options.tls)) {
+  const { cluster, redis: single } = parseLocation(redis)
+  const urls = cluster?.nodes.map((address) => `redis://${address}`) ?? [redis]
+  if ((cluster ?? single)?.tls) {
     return 'Redis uses TLS, which the race does not support.'
   }
   if (urls.every(isLocal)) return undefined

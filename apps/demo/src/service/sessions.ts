@@ -1,6 +1,5 @@
 import { articleKeys, type Keys, SessionStore } from '@onetrip/session-store'
-import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
-import { clusterOf } from '@onetrip/stack/address.ts'
+import { clusterSender, parseLocation, partitionedKeys } from '@onetrip/session-store/cluster'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 
 /** Few, so that GET /items/popular, which lists 100 items, still shows the shop's own items. */
@@ -21,7 +20,7 @@ export async function withSessions<Result>(
 ): Promise<Result> {
   // The same key layout as in the APIs.
   const partitions = Number(process.env.REDIS_PARTITIONS || 64)
-  const cluster = clusterOf(redis)
+  const { cluster } = parseLocation(redis)
   const keys = cluster ? partitionedKeys(partitions) : articleKeys
   const store = new SessionStore({
     ...(cluster ? { sender: clusterSender(cluster) } : { redis }),

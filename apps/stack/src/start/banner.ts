@@ -1,14 +1,18 @@
 import { styleText } from 'node:util'
 import { hideCredentials } from '../address.ts'
-import type { RedisFacts } from '../redis-info.ts'
+import { ioThreadsText, type RedisFacts } from '../redis-info.ts'
 import type { RunningPrograms } from '../stack.ts'
+import { columns, wrapped } from '../terminal.ts'
 import type { StartSettings } from './settings.ts'
 
 const bold = (text: string) => styleText('bold', text)
 
-/** A label with lines next to it. */
+/** A label with lines next to it, wrapped at words. */
 const row = (label: string, ...lines: string[]) =>
-  lines.map((line, index) => `  ${bold((index === 0 ? label : '').padEnd(12))}${line}`).join('\n')
+  lines
+    .flatMap((line) => wrapped(line, columns() - 14))
+    .map((line, index) => `  ${bold((index === 0 ? label : '').padEnd(12))}${line}`)
+    .join('\n')
 
 /** The text that `npm start` prints when everything is running. */
 export function banner(stack: RunningPrograms, facts: RedisFacts, settings: StartSettings): string {
@@ -53,8 +57,7 @@ function redisLines(
 ): string[] {
   const ours = build === null ? 'NOT the patched build' : `build ${build}`
   const way = transport === 'unix' ? 'its Unix socket' : 'TCP'
-  const threads = `${ioThreads ?? 'unknown'} I/O ${ioThreads === 1 ? 'thread' : 'threads'}`
-  const use = `the APIs use ${way}; ${threads}`
+  const use = `the APIs use ${way}; ${ioThreadsText(ioThreads)}`
   if (redis.kind === 'foreign') {
     return [`${version} at ${hideCredentials(redis.url)} (REDIS_URL), ${ours}`, use]
   }

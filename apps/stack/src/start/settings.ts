@@ -1,12 +1,6 @@
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
-import {
-  hideCredentials,
-  redisAddress,
-  redisOfEnvironment,
-  type Transport,
-  transports,
-} from '../address.ts'
+import { hideCredentials, runningRedis, type Transport, transports } from '../address.ts'
 import { port } from '../parsers.ts'
 import { places } from '../places.ts'
 import { Problem } from '../problem.ts'
@@ -89,6 +83,9 @@ Builds of Redis (docs/redis-patches.md):
 Further environment variables:
   REDIS_URL      use this running Redis (redis://… or unix:///…); builds and starts none
   REDIS_SERVER   start this installed redis-server instead of our build
+  REDIS_IO_THREADS
+                 I/O threads of the Redis that is started, with its main thread; 1: off
+                 (default: half of the cores, at least 2, at most 4)
   ONETRIP_HOME   folder of builds and data (default: .onetrip in the repository)
   ONETRIP_STATE  folder of data, socket and secrets; set it to run a second stack with the same
                  builds (default: ONETRIP_HOME)
@@ -108,11 +105,11 @@ Examples:
  *
  * @throws Problem if two settings contradict each other.
  */
-export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Promise<StartSettings> {
+export function settingsOf(command: Command, env: NodeJS.ProcessEnv): StartSettings {
   const { host, port, naivePort, redisPort, redisBuild, transport, cluster } = command.opts<Flags>()
   const { REDIS_SERVER: installed, RACE: race = 'on' } = env
   if (race !== 'on' && race !== 'off') throw new Problem(`RACE is "${race}": it must be on or off.`)
-  const url = await redisOfEnvironment(env)
+  const url = runningRedis(env)
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set. Unset one of them.')
   }
@@ -128,7 +125,6 @@ export async function settingsOf(command: Command, env: NodeJS.ProcessEnv): Prom
       : `REDIS_SERVER (${installed}) selects an installed server`
     throw new Problem(`${unused.long} has no effect: ${because}. Remove one of them.`)
   }
-  if (url) redisAddress(url)
   const { run, data, secrets } = places(env)
   // A separate folder, because another version may not be able to read the data of our builds.
   const program = installed ? 'installed' : redisBuild

@@ -74,7 +74,7 @@ export function addTarget(command: Command): Command {
   const { build, transport } = redisOptions()
   const url = 'running APIs, whose Redis is given by REDIS_URL'
   const threads =
-    'threads of the Redis that is started, including the main thread (default: REDIS_IO_THREADS, else 1: off)'
+    'threads of the Redis that is started, including the main thread; 1: off (default: REDIS_IO_THREADS, else half of the cores, from 2 to 4)'
   return command
     .addOption(
       new Option('--url <list>', url)

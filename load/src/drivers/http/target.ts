@@ -1,12 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  redisAddress,
-  redisOfEnvironment,
-  requireOwnHost,
-  type Transport,
-  withPasswordOf,
-} from '@onetrip/stack/address.ts'
+import { parseRedisUrl } from '@onetrip/session-store'
+import { requireOwnHost, runningRedis, type Transport, urlFor } from '@onetrip/stack/address.ts'
 import { type ApiInfo, infoOf } from '@onetrip/stack/measure/usage.ts'
 import { newSecret, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
@@ -28,7 +23,7 @@ export interface TargetOptions {
   transport?: Transport
   /** Ways to a Redis that is started. There are APIs for each of them. Default: by `transport`. */
   links?: LinkPlan[]
-  /** Default: `REDIS_IO_THREADS`, else off. */
+  /** 1: off. Default: `REDIS_IO_THREADS`, else half of the cores, from 2 to 4. */
   ioThreads?: number
   /** Running APIs to measure, instead of those of a new stack. */
   url?: string[]
@@ -62,7 +57,7 @@ export const findTarget = (context: Context, options: TargetOptions): Promise<Ta
 async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
   const { redisBuild, transport, ioThreads, variants } = options
   const { REDIS_SERVER: installed } = process.env
-  const url = await redisOfEnvironment()
+  const url = runningRedis()
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set. Unset one of them.')
   }
@@ -120,7 +115,7 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
   const plans = options.links ?? links(own.transport === 'unix' ? 'unix' : 'loopback')
   const apis = await Array.fromAsync(plans, async (plan) => {
     const link = await openLink(plan, { port, socket: redis.socket ?? '' }, context)
-    const address = installed ? link.url : await withPasswordOf('api', link.url, secrets)
+    const address = installed ? link.url : urlFor('api', link.url, secrets)
     return await startApis(plan.name, address)
   })
   return { kind: 'started for this', redis, apis: apis.flat() }
@@ -138,13 +133,13 @@ async function givenTarget(
   urls: readonly string[],
   owned: boolean,
 ): Promise<Target> {
-  const redisUrl = await redisOfEnvironment()
+  const redisUrl = runningRedis()
   if (redisUrl === undefined) {
     throw new Problem(
       '--url needs REDIS_URL, the address of the Redis of these APIs, because Redis is measured, too.',
     )
   }
-  const { transport } = redisAddress(redisUrl)
+  const { transport } = parseRedisUrl(redisUrl)
   for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
   const apis: Target['apis'] = []
   const infos: ApiInfo[] = []

@@ -1,4 +1,4 @@
-import type { RedisOptions } from '@onetrip/stack/address.ts'
+import type { RedisOptions } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 
 /**

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { redisAddress, unixUrl } from '@onetrip/stack/address.ts'
+import { parseRedisUrl } from '@onetrip/session-store'
+import { unixUrl } from '@onetrip/stack/address.ts'
 import { list } from '@onetrip/stack/parsers.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { bandwidth, duration } from '@onetrip/stack/relay/units.ts'
@@ -80,7 +81,7 @@ export async function openLink(
 const REPLY_MS = 3_000
 
 async function ping(url: string, expectedMs: number): Promise<number> {
-  const socket = await rawSocket(redisAddress(url).options)
+  const socket = await rawSocket(parseRedisUrl(url).options)
   try {
     const exchange = async () => {
       socket.write(encode(['PING']))

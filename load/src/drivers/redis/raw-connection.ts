@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { RedisOptions } from '@onetrip/stack/address.ts'
+import type { RedisOptions } from '@onetrip/session-store'
 
 /** For connecting, and for a reply. */
 const TIMEOUT_MS = 3_000

@@ -44,7 +44,7 @@ has APIs of its own. A relay simulates a distance such as 1ms@1Gb/s.
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs (its user needs INFO only)
   REDIS_POOL_SIZE            of the stack that the command starts (default: 1)
-  REDIS_IO_THREADS           of the Redis that the command starts (default: 1, off)
+  REDIS_IO_THREADS           of the Redis that the command starts (default: half of the cores, 2 to 4; 1: off)
   REDIS_SERVER, ONETRIP_HOME, ONETRIP_STATE   as for npm start (npm start -- --help)
 
 Examples:

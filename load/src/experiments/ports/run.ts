@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Outcome, type Sender, SessionStore } from '@onetrip/session-store'
-import { redisAddress } from '@onetrip/stack/address.ts'
+import { type Outcome, parseRedisUrl, type Sender, SessionStore } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { sendingOf } from '../../compared-strategies.ts'
 import { connectOnce } from '../../drivers/redis/connect.ts'
@@ -145,7 +144,7 @@ const closingItself = (url: string): Sender => ({
   name: 'closes-itself',
   async send({ commands }) {
     const redis = await connectOnce({
-      ...redisAddress(url).options,
+      ...parseRedisUrl(url).options,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       connectTimeout: DEADLINE_MS,

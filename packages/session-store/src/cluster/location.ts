@@ -11,24 +11,25 @@ export interface RedisLocation {
   sentinel?: SentinelAddress | undefined
 }
 
-interface Details extends Pick<SentinelAddress, 'sentinelUsername' | 'sentinelPassword'> {
+interface Details extends Pick<SentinelAddress, 'sentinelPassword'> {
   tls?: ConnectionOptions | undefined
 }
 
 const SEVERAL_HOSTS =
-  /^(rediss?)\+(cluster|sentinel):\/\/(?:([^:@/]*)(?::([^:@/]*))?@)?([^@/]+)(?:\/([^/]*))?$/
+  /^(rediss?)\+(cluster|sentinel):\/\/(?:([^:@/]*)(?::([^:@/]*))?@)?([^@/]+)(?:\/([^/?]*)(?:\?sentinelUser=([^&]+))?)?$/
 
 /**
  * Parses `redis+cluster://user:password@host:port,host:port` with some of the nodes,
- * `redis+sentinel://user:password@host:port,host:port/name` with the sentinels and the name of the primary, the same
- * with `rediss+`, or a URL of `parseRedisUrl`.
+ * `redis+sentinel://user:password@host:port,host:port/name` with the sentinels and the name of the primary
+ * (`?sentinelUser=name`: a user of the sentinels), the same with `rediss+`, or a URL of `parseRedisUrl`.
  *
  * @throws TypeError if the URL or a detail is invalid. The message contains no password and no part of a key.
  */
 export function parseLocation(url: string, details: Details = {}): RedisLocation {
-  const { tls, ...credentials } = details
+  const { tls, sentinelPassword } = details
   if (!/^rediss?\+/.test(url)) return { redis: parseRedisUrl(url, tls).options }
-  const [match, scheme, kind, user, password, hosts = '', name = ''] = SEVERAL_HOSTS.exec(url) ?? []
+  const [match, scheme, kind, user, password, hosts = '', name = '', sentinelUser] =
+    SEVERAL_HOSTS.exec(url) ?? []
   if (!match || (kind === 'cluster' && name !== '')) throw invalid()
   if (tls && scheme === 'redis') {
     throw new TypeError(`tls needs a URL that begins with rediss+${kind}://`)
@@ -42,7 +43,14 @@ export function parseLocation(url: string, details: Details = {}): RedisLocation
   const location =
     kind === 'cluster'
       ? { cluster: server }
-      : { sentinel: { ...server, name: decoded(name), ...credentials } }
+      : {
+          sentinel: {
+            ...server,
+            name: decoded(name),
+            sentinelUsername: sentinelUser && decoded(sentinelUser),
+            sentinelPassword,
+          },
+        }
   checkAddress(location)
   return location
 }

@@ -34,4 +34,9 @@ export interface NodeState {
   readonly node: string
   /** Why the server does not serve its keys; absent if it does. */
   readonly error?: StoreError
+  /**
+   * Why the server executes reads but no write, as the first word of its error: `READONLY` (a replica), `MISCONF` (the
+   * disk is full), `OOM` (the memory is full) or `NOREPLICAS`.
+   */
+  readonly refusesWrites?: string
 }

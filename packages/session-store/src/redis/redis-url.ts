@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { type ConnectionOptions, createSecureContext } from 'node:tls'
 
@@ -56,6 +57,62 @@ export function parseRedisUrl(url: string, tls?: ConnectionOptions): RedisAddres
       ...(parsed.password && { password: decoded(parsed.password) }),
       ...(db && { db }),
     },
+  }
+}
+
+/** Scheme, user, and the rest from the host on, of a URL without a password. It may name several hosts. */
+const WITHOUT_PASSWORD = /^([a-z+]+:\/\/)(?:([^:@/]*)@)?([^@]+)$/
+
+/**
+ * Adds a password, and a user unless the URL has one, to the URL of a Redis.
+ *
+ * @throws TypeError if the URL has a password, or no host. The message contains no part of the URL.
+ */
+export function withCredentials(
+  url: string,
+  { username = '', password }: { username?: string; password: string },
+): string {
+  const [found, scheme, user = encodeURIComponent(username), rest = ''] =
+    WITHOUT_PASSWORD.exec(url) ?? []
+  if (!found || (rest.startsWith('/') && scheme !== 'unix://')) {
+    throw invalid(
+      'if its password is in a file, it must name a host and contain no password: redis://user@host:6379 or unix://user@localhost/path/to/socket',
+    )
+  }
+  const host = rest.startsWith('/') ? 'localhost' : '' // only a URL with a host has a user
+  return `${scheme}${user}:${encodeURIComponent(password)}@${host}${rest}`
+}
+
+/**
+ * Where Redis is, by two variables of the environment: `REDIS_URL`, and `REDIS_PASSWORD_FILE` with the password that
+ * the URL lacks.
+ *
+ * @returns the URL with its password; empty without `REDIS_URL`.
+ * @throws Error if the file cannot be read or is empty; TypeError as `withCredentials`.
+ */
+export function redisUrlOf({
+  REDIS_URL: url = '',
+  REDIS_PASSWORD_FILE: file = '',
+}: {
+  REDIS_URL?: string | undefined
+  REDIS_PASSWORD_FILE?: string | undefined
+}): string {
+  if (url === '' || file === '') return url
+  return withCredentials(url, { password: secretIn('REDIS_PASSWORD_FILE', file) })
+}
+
+/**
+ * Reads a secret from the file that a setting names, and trims white space.
+ *
+ * @throws Error that names the setting and the file, if it cannot be read or is empty.
+ */
+export function secretIn(setting: string, path: string): string {
+  try {
+    const secret = readFileSync(path, 'utf8').trim()
+    if (secret === '') throw new Error(`${path} is empty`)
+    return secret
+  } catch (error) {
+    throw new Error(`${setting} cannot be read: ${(error as Error).message}`) // includes the path
   }
 }
 
