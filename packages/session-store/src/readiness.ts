@@ -64,7 +64,7 @@ const PING_INTERVAL_MS = 50
 /**
  * Waits until a server serves its keys. (A client also connects to a cluster that is down.)
  *
- * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed, or if the store closes;
+ * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed, if it is a replica, or if the store closes;
  *   `ONETRIP_REFUSED` if Redis refuses the keys, and waiting does not help.
  */
 async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {
@@ -72,18 +72,21 @@ async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promi
   let reason: StoreError | undefined
   do {
     try {
-      return void (await pingNodes(runner, keys, Math.max(1, until - performance.now())))
+      await pingNodes(runner, keys, Math.max(1, until - performance.now()))
+      return await requirePrimary(runner, keys)
     } catch (error) {
       const kind = refusalKind(error)
       if (kind === 'WRONGTYPE') return // `checkKeyTypes` names the key
       if (kind !== undefined && !TEMPORARY.has(kind)) throw error
       // The last attempt has hardly any time: an earlier one says more.
-      if (reason === undefined || isNotSent(error)) reason = error as StoreError
+      const isTold = refusalKind(reason) === 'READONLY' || (reason && !isNotSent(error))
+      if (kind === 'READONLY' || !isTold) reason = error as StoreError
     }
     await delay(PING_INTERVAL_MS)
     if (runner.closing.aborted) throw notSent('the store is closed')
   } while (performance.now() < until)
   const after = `after ${timeoutMs / 1000} s`
+  if (refusalKind(reason) === 'READONLY') throw notSent(`Redis is a replica ${after}`, reason)
   if (!isNotSent(reason)) throw notSent(`no usable reply ${after}`, reason)
   throw notSent(
     `no connection ${after}`,
@@ -92,7 +95,24 @@ async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promi
 }
 
 /** Errors of a server, or of its cluster, that is not ready yet. Any other one will not go away by itself. */
-const TEMPORARY = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN'])
+const TEMPORARY = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
+
+/**
+ * Writes nothing: no session has an empty id.
+ *
+ * @throws StoreError `ONETRIP_REFUSED` (READONLY) from a replica. Any other refusal, such as that of a full disk, says
+ *   nothing about the address.
+ */
+async function requirePrimary(runner: Runner, keys: Keys): Promise<void> {
+  const remove = {
+    commands: [['HDEL', keys.login(''), '']],
+    readOnly: true,
+    read: () => undefined,
+  } as const
+  await runner.run(remove).catch((error: unknown) => {
+    if (refusalKind(error) === 'READONLY' || isNotSent(error)) throw error
+  })
+}
 
 const refusalKind = (error: unknown): string | undefined =>
   error instanceof StoreError && error.code === 'ONETRIP_REFUSED'

@@ -153,7 +153,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    * them. Warns (`onetrip:warning`) if Redis may evict sessions.
    *
    * @param timeoutMs At most a day. Default 10,000.
-   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready after `timeoutMs`; `ONETRIP_REFUSED` if it refuses
+   * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready, or a replica, after `timeoutMs`; `ONETRIP_REFUSED` if it refuses
    *   the store's keys, or to publish the end of sessions (NOPERM); `ONETRIP_INVALID_INPUT` if one of these keys belongs
    *   to another program.
    */

@@ -2,7 +2,7 @@ import { type RedisOptions as AllOptions, Redis } from 'ioredis'
 import { checkRange, MAX_TIMEOUT_MS } from '../input.ts'
 import { DEADLINES_UNTIL_STALLED, limitHandshake } from './handshake.ts'
 import { isOfIoredis5 } from './ioredis-version.ts'
-import { isRefusal } from './outcomes.ts'
+import { errorKind, isRefusal } from './outcomes.ts'
 import { checkTls, parseRedisUrl } from './redis-url.ts'
 
 // The mapping of RESP3 replies is a type parameter of ioredis's client; the store uses RESP2.
@@ -101,8 +101,15 @@ export const sharedConnection = (server: RedisOptions, connectTimeoutMs: number)
       lazyConnect: true,
       connectTimeout: connectTimeoutMs,
       retryStrategy: retryDelayMs,
+      reconnectOnError: isOfReplica,
     }),
   )
+
+/**
+ * Whether a primary has become a replica: true makes ioredis close the connection for writing, read the replies that are
+ * left, and connect again, without resending anything. The address may belong to another server by now.
+ */
+const isOfReplica = (error: Error): boolean => errorKind(error) === 'READONLY'
 
 /** `Server.short` with these options of ioredis, and otherwise its defaults. */
 export const shortConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>

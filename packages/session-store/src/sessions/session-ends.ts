@@ -26,6 +26,7 @@ type SubscribingSender = Required<Pick<Sender, 'subscribe'>>
 /** How often Redis must show that the subscription is alive. */
 const CHECK_EVERY_MS = 1_000
 const RETRY_MS = 250
+const QUIET_MS = 60_000
 const CHECKED_TOGETHER = 100
 
 /** Reports the ends of sessions, of all processes, to the listeners of this one. */
@@ -34,6 +35,7 @@ export class SessionEnds {
   readonly #settings: Settings
   readonly #listeners = new Set<SessionEndListener>()
   #isSubscribed = false
+  #quietUntil = 0
   /** Settles with the first attempt to subscribe. Undefined without listeners. */
   #first: Promise<void> | undefined
   #stop = new AbortController()
@@ -61,7 +63,7 @@ export class SessionEnds {
       this.#remove(listener)
       throw error
     }
-    if (!this.#isSubscribed) tell(listener, () => listener.lost?.())
+    if (!this.#isSubscribed) this.callBack(() => listener.lost?.())
     return () => this.#remove(listener)
   }
 
@@ -86,8 +88,8 @@ export class SessionEnds {
         attempted.reject(withoutSubscription(error as Error))
       }
       if (signal.aborted) break
+      if (this.#isSubscribed) this.#tellAll((listener) => listener.lost?.())
       this.#isSubscribed = false
-      this.#tellAll((listener) => listener.lost?.())
       await delay(RETRY_MS, undefined, { signal }).catch(() => undefined)
     }
     attempted.reject(withoutSubscription(new Error('the store is closed')))
@@ -131,17 +133,41 @@ export class SessionEnds {
   }
 
   async #checkHeld(listener: SessionEndListener): Promise<void> {
-    for (const ids of batches(heldBy(listener), CHECKED_TOGETHER)) {
+    for (const ids of batches(this.#heldBy(listener), CHECKED_TOGETHER)) {
       const states = await this.#runner.run(statesOf(this.#settings.keys, ids))
       for (const [index, id] of ids.entries()) {
         const state = states[index]
-        if (!state || isIdle(this.#settings, state)) tell(listener, ({ ended }) => ended(id))
+        if (!state || isIdle(this.#settings, state)) this.callBack(() => listener.ended(id))
       }
     }
   }
 
-  #tellAll(what: Told): void {
-    for (const listener of this.#listeners) tell(listener, what)
+  #tellAll(what: (listener: SessionEndListener) => unknown): void {
+    for (const listener of this.#listeners) this.callBack(() => what(listener))
+  }
+
+  #heldBy(listener: SessionEndListener): string[] {
+    try {
+      return [...(listener.held?.() ?? [])]
+    } catch (error) {
+      this.#warn(error)
+      return []
+    }
+  }
+
+  /** Calls a function of the application. Its error becomes a warning: it must not keep others from being called. */
+  callBack(call: () => unknown): void {
+    Promise.resolve()
+      .then(call)
+      .catch((error: unknown) => this.#warn(error))
+  }
+
+  /** At most once a minute: thousands of sessions may end together. */
+  #warn(error: unknown): void {
+    if (performance.now() < this.#quietUntil) return
+    this.#quietUntil = performance.now() + QUIET_MS
+    const message = 'a function that was called at the end of a session failed'
+    publishWarning({ code: 'ONETRIP_CALLBACK_FAILED', message, error })
   }
 }
 
@@ -150,30 +176,6 @@ function checkListener(listener: SessionEndListener): void {
   const { held, lost, regained } = listener ?? {}
   const given = Object.entries({ held, lost, regained }).filter(([, call]) => call !== undefined)
   checkFunctions('the listener', listener, ['ended', ...given.map(([name]) => name)])
-}
-
-type Told = (listener: SessionEndListener) => unknown
-
-const tell = (listener: SessionEndListener, what: Told): void => callBack(() => what(listener))
-
-/** Calls a function of the application. Its error becomes a warning: it must not keep others from being called. */
-export const callBack = (call: () => unknown): void =>
-  void Promise.resolve()
-    .then(call)
-    .catch((error: unknown) => {
-      const message = 'a function that was called at the end of a session failed'
-      publishWarning({ code: 'ONETRIP_CALLBACK_FAILED', message, error })
-    })
-
-function heldBy(listener: SessionEndListener): string[] {
-  try {
-    return [...(listener.held?.() ?? [])]
-  } catch (error) {
-    callBack(() => {
-      throw error
-    })
-    return []
-  }
 }
 
 function withoutSubscription(cause: Error): StoreError {

@@ -1,7 +1,7 @@
 import { wrongType } from '../input.ts'
 import type { Settings } from '../options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
-import { callBack, type SessionEnds } from './session-ends.ts'
+import type { SessionEnds } from './session-ends.ts'
 
 /** The longest time of `setTimeout`. */
 const MAX_DELAY_MS = 2 ** 31 - 1
@@ -39,7 +39,7 @@ export class SessionWatches {
     }
     const end = () => {
       stop()
-      callBack(onEnd)
+      this.#ends.callBack(onEnd)
     }
     const endAtExpiry = () => {
       const left = expiresAt - this.#now()
