@@ -13,19 +13,21 @@ export interface Stress {
 const cutStates = Object.entries(states).filter(([name]) => name !== 'killing itself')
 const ways = ['reset', 'end', 'both'] as const
 
-const SUBSCRIBERS = 50
+const GUESTS = 30
 
-/** Commands of an administrator during the churn. Errors, as of stock for our setting, are ignored. */
+/** Commands of an administrator during the churn. */
 const administration = [
   'BGSAVE',
   'CLIENT LIST',
   'BGREWRITEAOF',
   'INFO everything',
   'CLIENT KILL TYPE pubsub',
-  'CONFIG SET close-sockets-in-background no',
+  'CLIENT KILL USER guest',
+  'CONFIG SET maxmemory-clients 1mb',
   'CONFIG SET maxclients 150',
   'CLIENT NO-EVICT on',
-  'CONFIG SET close-sockets-in-background yes',
+  'CONFIG SET maxmemory-clients 0',
+  'CLIENT KILL USER guest',
   'CONFIG SET maxclients 300',
   'CONFIG RESETSTAT',
   'MEMORY STATS',
@@ -41,6 +43,7 @@ export async function stress(port: number, seconds: number): Promise<Stress> {
   const hasTime = () => performance.now() < until
   const done: Stress = { complete: 0, cut: 0 }
   await ask(port, `SET large ${'x'.repeat(200_000)}`)
+  await ask(port, 'ACL SETUSER guest on nopass allchannels +@all')
 
   const wellBehaved = async (worker: number) => {
     for (let turn = 0; hasTime(); turn += 1) {
@@ -63,11 +66,11 @@ export async function stress(port: number, seconds: number): Promise<Stress> {
       await peer.over
     }
   }
-  // Enough of them end at the same time for the closing thread: by CLIENT KILL TYPE pubsub, or here.
-  const subscribers = async () => {
+  // Enough of them leave at the same time to be freed later: when they are killed, or here.
+  const guests = async (state: string) => {
     while (hasTime()) {
-      const peers = await Promise.all(Array.from({ length: SUBSCRIBERS }, () => open(port)))
-      for (const peer of peers) peer.write('SUBSCRIBE news\r\n')
+      const peers = await Promise.all(Array.from({ length: GUESTS }, () => open(port)))
+      for (const peer of peers) peer.write(`AUTH guest x\r\n${state}\r\n`)
       await Promise.race([Promise.all(peers.map((peer) => peer.over)), sleep(1_000)])
       for (const peer of peers) peer.socket.destroy()
     }
@@ -82,7 +85,7 @@ export async function stress(port: number, seconds: number): Promise<Stress> {
     peer.socket.destroy()
   }
   const workers = Array.from({ length: 10 }, (_, worker) => worker)
-  const others = [subscribers(), administrator()]
+  const others = [guests('SUBSCRIBE news'), guests('PING'), administrator()]
   await Promise.all([...workers.map(wellBehaved), ...workers.map(abrupt), ...others])
   return done
 }

@@ -1,8 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
-import { ask } from '../faults/peer.ts'
+import { ask, many } from '../faults/peer.ts'
 import { startServer } from '../faults/server.ts'
 import { sharedLibrary } from '../faults/shared-library.ts'
 import {
@@ -91,31 +94,17 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
     expect(await keepAliveOfNewConnection(port, '127.0.0.1')).toBe(100)
   })
 
-  const fallback = 'Accepted sockets do not inherit the options'
-
-  test('if the kernel does not inherit options, Redis sets them on each connection', async () => {
+  test('where accepted sockets inherit nothing, a setting sets the options on each', async () => {
     const preload = { LD_PRELOAD: await sharedLibrary('plain-accept.c') }
-    const config = { 'tcp-keepalive': '0' }
-    const server = await startServer(await patchedServer(), config, { env: preload })
+    const server = await startServer(await patchedServer(), {}, { env: preload })
     expect(await keepAliveOfNewConnection(server.port)).toBe(undefined)
-    await ask(server.port, 'CONFIG SET tcp-keepalive 100')
-    for (const _ of [1, 2]) expect(await keepAliveOfNewConnection(server.port)).toBe(100)
-    expect(server.lines.filter((line) => line.includes(fallback))).toHaveLength(1)
-  })
-
-  test.runIf(strace)(`options that cannot be read count as not inherited${hasStrace}`, async () => {
-    const server = await startServer(await patchedServer(), {})
-    const failing = ['-e', 'trace=getsockopt', '-e', 'inject=getsockopt:error=ENOPROTOOPT']
-    const pid = String(server.program.pid)
-    await underStrace([...failing, '-o', '/dev/null', '-p', pid], () => connected(server.port))
-    expect(server.lines.join('\n')).toContain(fallback)
+    await ask(server.port, 'CONFIG SET inherit-socket-options no')
     expect(await keepAliveOfNewConnection(server.port)).toBe(300)
   })
 
   test.runIf(strace)(`a port never listens without its options${hasStrace}`, async () => {
-    const [before, port] = [await freePort(), await freePort()]
-    const redis = await redisForThisTest({ port: before })
-    await connected(before) // Redis compares the first connection with its listener
+    const port = await freePort()
+    const redis = await redisForThisTest()
     const slowly = ['-e', 'trace=setsockopt', '-e', 'inject=setsockopt:delay_enter=200000']
     const pid = String(redis.program.pid)
     await underStrace([...slowly, '-o', '/dev/null', '-p', pid], async () => {
@@ -170,4 +159,24 @@ describe.runIf(linux)('socket options that accepted connections inherit', () => 
       ])
     },
   )
+})
+
+test.each([
+  ['notice', 0],
+  ['verbose', 20],
+])('at loglevel %s, addresses of clients are formatted %s times', async (loglevel, times) => {
+  const calls = join(await temporaryFolder(), 'calls')
+  const preload = await sharedLibrary('count-inet-ntop.c')
+  const server = await startServer(
+    await patchedServer(),
+    { loglevel },
+    { env: { LD_PRELOAD: preload, INET_NTOP_CALLS: calls } },
+  )
+  const counted = async () => (await readFile(calls, 'utf8').catch(() => '')).length
+  const before = await counted()
+  const ports = (await many(20, server.port)).map(({ socket }) => socket.localPort)
+  expect((await counted()) - before).toBe(times)
+  const accepted = server.lines.filter((line) => line.includes('Accepted 127.0.0.1:'))
+  expect(accepted).toHaveLength(times)
+  if (times > 0) for (const port of ports) expect(accepted.join('\n')).toContain(`:${port}`)
 })

@@ -121,35 +121,17 @@ export async function callCounts(
   return new Map(Array.from(rows, ([, count, name = '']) => [name, Number(count)]))
 }
 
-/** The behaviour of the closing thread, from calls of `epoll_ctl` and `close`. */
-interface Closing {
-  /** Number of descriptors that the thread closed after they had been removed from an epoll. */
-  closed: number
-  /** The closed descriptors that were still in an epoll. */
-  tooEarly: string[]
-  /** The threads that added descriptors to an epoll or removed them. */
-  threadsWithEpoll: number[]
-}
-
-/** Follows descriptors through the calls of `callsDuring` until the thread `closer` closes them. */
-export function closingIn(calls: readonly string[], closer: number): Closing {
-  const registered = new Set<string>()
+/** The sockets in calls of `callsDuring` that were removed from an epoll and then closed. */
+export function closedAfterRemoval(calls: readonly string[]): string[] {
   const removed = new Set<string>()
-  const threads = new Set<number>()
-  const tooEarly: string[] = []
-  let closed = 0
+  const closed: string[] = []
   for (const call of calls) {
-    const [, thread, change, changed] =
-      /^(\d+) +epoll_ctl\(\d+, EPOLL_CTL_(ADD|DEL), (\d+)/.exec(call) ?? []
-    const [, by, fd] = /^(\d+) +close\((\d+)/.exec(call) ?? []
-    if (thread !== undefined) threads.add(Number(thread))
-    if (change === 'ADD' && changed) registered.add(changed)
-    if (change === 'DEL' && changed && registered.delete(changed)) removed.add(changed)
-    if (Number(by) !== closer || fd === undefined) continue
-    if (registered.has(fd)) tooEarly.push(fd)
-    if (removed.delete(fd)) closed += 1 // the main thread also closes files
+    const [, change, changed = ''] = /epoll_ctl\(\d+, EPOLL_CTL_(ADD|DEL), (\d+)/.exec(call) ?? []
+    const [, fd = ''] = / close\((\d+)/.exec(call) ?? []
+    if (change === 'DEL') removed.add(changed)
+    if (removed.delete(fd)) closed.push(fd)
   }
-  return { closed, tooEarly, threadsWithEpoll: [...threads] }
+  return closed
 }
 
 /** The calls of setsockopt of a process while `work` runs. */
@@ -181,13 +163,4 @@ export async function openSockets(pid: number): Promise<number> {
     (await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => '')),
   )
   return targets.filter((target) => target.startsWith('socket:')).length
-}
-
-/** The id of the thread of a process with a name. */
-export async function threadNamed(pid: number, name: string): Promise<number> {
-  for (const tid of await readdir(`/proc/${pid}/task`)) {
-    const comm = await readFile(`/proc/${pid}/task/${tid}/comm`, 'utf8')
-    if (comm.trim() === name) return Number(tid)
-  }
-  throw new Error(`process ${pid} has no thread ${name}`)
 }

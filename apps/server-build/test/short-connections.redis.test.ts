@@ -2,17 +2,15 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   callCounts,
   callsDuring,
-  closingIn,
+  closedAfterRemoval,
   connected,
   freePort,
   openSockets,
   redisCli,
-  threadNamed,
-  underStrace,
 } from './real-redis.ts'
 
 const linux = process.platform === 'linux'
@@ -58,12 +56,10 @@ const steady = {
 const CONNECTIONS = 300
 
 describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, () => {
-  // With ten clients, a cycle frees fewer than 16, so the main thread closes their sockets.
   const seven = { accept4: 1, epoll_ctl: 2, recvfrom: 2, sendto: 1, close: 1 }
 
   test.each<[string, Record<string, string>, Record<string, number>]>([
     ['by default', {}, { ...seven, getpeername: 0, read: 0, write: 0 }],
-    ['without background closing', { 'close-sockets-in-background': 'no' }, seven],
     ['with I/O threads', { 'io-threads': '2' }, { accept4: 1, epoll_ctl: 0, close: 1 }],
   ])('of a short connection, %s', async (_, config, expected) => {
     const port = await freePort()
@@ -82,40 +78,23 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     expect(total / CONNECTIONS, JSON.stringify(others)).toBeLessThan(0.5)
   })
 
-  test('of one client after the other wake no thread', async () => {
-    const port = await freePort()
-    const redis = await redisForThisTest({ port, config: steady })
-    const counts = await callCounts(redis.program.pid, () => shortConnections(port, 50, 1))
-    expect(counts.get('close')).toBeGreaterThan(40) // strace may miss the last ones
-    expect(counts.get('futex') ?? 0).toBe(0)
-  })
-
-  test.each([
-    [15, 'the main thread'],
-    [16, 'the closing thread'],
-  ])(
-    '%i sockets of a cycle are closed by %s, after they were removed from epoll',
-    async (count, by) => {
+  test.each([15, 16, 17, 40])(
+    'when %i clients are killed, 16 sockets are closed before the reply, after they were removed from epoll',
+    async (count) => {
       const port = await freePort()
       const redis = await redisForThisTest({ port, config: steady })
       const { pid } = redis.program
       const before = await openSockets(pid)
-      const own = by === 'the main thread'
-      const named = () => threadNamed(pid, 'bio_close_sock') // a thread gets its name after its start
-      const closer = own ? pid : await vi.waitFor(named, { timeout: 60_000 })
-      const calls = await callsDuring(pid, 'epoll_ctl,close', async () => {
+      const calls = await callsDuring(pid, 'epoll_ctl,close,sendto', async () => {
         await Promise.all(Array.from({ length: count }, () => connected(port)))
         expect(await redisCli(redis.socket, 'CLIENT', 'KILL', 'TYPE', 'normal')).toBe(String(count))
         await expect.poll(() => openSockets(pid)).toBe(before)
       })
-      expect(closingIn(calls, closer)).toEqual({
-        closed: own ? count + 1 : count, // the client that killed the others leaves alone
-        tooEarly: [],
-        threadsWithEpoll: [pid],
-      })
-      const stats = await redisCli(redis.socket, 'INFO', 'stats')
-      const closed = own ? 0 : count
-      expect(stats).toMatch(new RegExp(`^background_closed_sockets:${closed}\\r?$`, 'm'))
+      const reply = calls.findIndex((call) => call.includes(`":${count}\\r\\n"`))
+      const closed = closedAfterRemoval(calls.slice(0, reply))
+      expect(closed).toHaveLength(Math.min(count, 16))
+      // The client that killed the others leaves later.
+      expect(closedAfterRemoval(calls)).toHaveLength(count + 1)
     },
   )
 })
@@ -129,25 +108,5 @@ describe.runIf(linux)('sockets', () => {
     await shortConnections(port, 1_000, 100)
     await expect.poll(() => openSockets(redis.program.pid)).toBe(before)
     expect(await redisCli(redis.socket, 'INFO', 'clients')).toMatch(/^connected_clients:1\r?$/m)
-  })
-
-  test.runIf(strace)(`are never more than without background closing${hasStrace}`, async () => {
-    const port = await freePort()
-    const redis = await redisForThisTest({ port, config: { maxclients: '20' } })
-    const { pid } = redis.program
-    const own = await openSockets(pid)
-    const closer = await threadNamed(pid, 'bio_close_sock')
-    // Slows the closing thread down: sockets of killed clients stay open for a while.
-    const slowly = ['-e', 'trace=close', '-e', 'inject=close:delay_enter=20000']
-    await underStrace([...slowly, '-o', '/dev/null', '-p', String(closer)], async () => {
-      for (let round = 0; round < 3; round += 1) {
-        for (let client = 0; client < 19; client += 1) {
-          await connected(port)
-          expect(await openSockets(pid)).toBeLessThanOrEqual(own + 20)
-        }
-        expect(await redisCli(redis.socket, 'CLIENT', 'KILL', 'TYPE', 'normal')).toBe('19')
-      }
-    })
-    await expect.poll(() => openSockets(pid)).toBe(own)
   })
 })
