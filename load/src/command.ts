@@ -57,7 +57,7 @@ export function optionsOf(experiment: Experiment, command: Command): object & Ro
     const source = command.getOptionValueSource(name) ?? 'default'
     if (source === 'default') command.setOptionValueWithSource(name, value, 'preset')
   }
-  const { quick, full, json, report, ...rest } = command.opts<Flags & RoundOptions>()
+  const { quick, full, json, report, wide, ...rest } = command.opts<Flags & RoundOptions>()
   const options = { ...rest, duration: rest.duration ?? 0 }
   return experiment.complete?.(options) ?? options
 }
@@ -74,7 +74,7 @@ async function measure(
   const { result, error } = await runExperiment(experiment, plan)
   const saved = { name: 'this run', experiment, result }
   try {
-    print(resultText(partOf(saved)))
+    print(resultText(partOf(saved), flags.wide ? Number.POSITIVE_INFINITY : undefined))
   } finally {
     await save(saved)
   }

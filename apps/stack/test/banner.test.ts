@@ -34,6 +34,12 @@ test('lists the nodes of a cluster, each primary with its replicas, without pass
   expect(text).not.toContain('secret@')
 })
 
+test('fits 80 columns, except for the commands to copy', () => {
+  const lines = printed({}).split('\n')
+  expect(lines.filter((line) => line.length > 80 && !line.includes('curl'))).toEqual([])
+  expect(lines.join('\n')).toContain('2 I/O threads')
+})
+
 test('marks a Redis that is not patched, and hides its password', () => {
   const redis = { kind: 'foreign', url: 'redis://me:secret@127.0.0.1:6379' } as const
   const foreign = printed({ redis })

@@ -16,13 +16,16 @@ export interface OutputFlags {
   json?: string
   /** Whether to update the latest report. */
   report?: boolean
+  /** Whether a table may be wider than the terminal. */
+  wide?: boolean
 }
 
-/** Adds `--json` and `--no-report` to a command that measures. */
+/** Adds `--json`, `--no-report` and `--wide` to a command that measures. */
 export const addOutputs = (command: Command): Command =>
   command
     .option('--json <file>', 'write the result with all samples to this file')
     .option('--no-report', 'do not update the latest report (.onetrip/report/latest.html)')
+    .option('--wide', 'print each table in one piece, even if it is wider than the terminal')
 
 /**
  * Checks before the measurement that the output file can be written. `ONETRIP_REPORT=off` is equivalent to

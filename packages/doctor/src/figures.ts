@@ -94,10 +94,12 @@ export function figuresOf(
   // A client that closes its connection causes a read without a command. After QUIT, Redis closes the connection.
   const ends = Math.max(0, closed - (stats.get('quit')?.calls ?? 0))
   const commands = Math.max(0, grown('total_commands_processed') - ownCommands)
-  const trips = Math.max(0, grown('total_reads_processed') - ownCommands - ends)
+  // A read without a whole command is the end of a connection, or the start of a large command.
+  const reads = grown('total_reads_processed') - ownCommands - ends
+  const trips = Math.max(0, Math.min(commands, reads))
   const notKept = Math.min(opened, closed)
   const bytesIn = grown('total_net_input_bytes')
-  const hasLargeReads = trips > 0 && bytesIn >= LARGE_READ * trips
+  const hasLargeReads = trips > 0 && bytesIn >= LARGE_READ * reads
   const cpu = (suffix = '') => ({
     user: grown(`used_cpu_user${suffix}`) / seconds,
     kernel: grown(`used_cpu_sys${suffix}`) / seconds,

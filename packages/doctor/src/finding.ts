@@ -56,10 +56,11 @@ export function severityOfStall(longestMs: number): Severity {
   return longestMs >= 100 ? 'medium' : 'low'
 }
 
-/** Sorts by severity, then by saving. */
-export function ranked(findings: readonly Finding[]): Finding[] {
+/** Sorts by severity, then by saving. @param cause precedes all others of its severity. */
+export function ranked(findings: readonly Finding[], cause?: Finding): Finding[] {
   const place = ({ severity }: Finding) => severities.indexOf(severity)
-  return findings.toSorted((a, b) => place(a) - place(b) || (b.saving ?? 0) - (a.saving ?? 0))
+  const saving = (one: Finding) => (one === cause ? 1 : (one.saving ?? 0))
+  return findings.toSorted((a, b) => place(a) - place(b) || saving(b) - saving(a))
 }
 
 // Formatters for evidence.

@@ -2,7 +2,16 @@ import { styleText } from 'node:util'
 import { type Figures, hasScripts } from './figures.ts'
 import type { Finding, Observation } from './finding.ts'
 import type { Unseen } from './probe.ts'
-import { commandName, counted, figure, percent, type TextTable, tableText } from './text.ts'
+import {
+  columns,
+  commandName,
+  counted,
+  figure,
+  percent,
+  type TextTable,
+  tableText,
+  wrapped,
+} from './text.ts'
 
 /** The file that `--json` writes. */
 export interface DoctorReport {
@@ -120,6 +129,9 @@ function tablesOf({ figures, clients }: Observation): TextTable[] {
   ].filter(({ rows }) => rows.length > 0)
 }
 
+/** Of the details of a finding. */
+const INDENT = 11
+
 /** The details of a finding. */
 const linesOf = (finding: Finding): [label: string, text: string][] => [
   ['Saves', finding.saves],
@@ -128,8 +140,11 @@ const linesOf = (finding: Finding): [label: string, text: string][] => [
   ['Remedy', finding.remedy],
 ]
 
-function summary({ findings: { length } }: DoctorReport): string {
-  if (length === 0) return 'Nothing found.'
+function summary(seen: Observation, { findings: { length } }: DoctorReport): string {
+  if (length === 0)
+    return seen.figures.commands === 0
+      ? 'No commands came: watch while clients work.'
+      : 'Nothing found.'
   return `${counted(length, 'finding')}${length > 1 ? ', the most severe first' : ''}.`
 }
 
@@ -139,13 +154,19 @@ const missing = ({ unseen }: DoctorReport) =>
 export function terminalReport(seen: Observation, report: DoctorReport): string {
   const found = report.findings.map((finding, index) =>
     [
-      styleText('bold', `${index + 1}. [${finding.severity}] ${finding.title} (${finding.id})`),
-      ...linesOf(finding).map(([label, text]) => `   ${`${label}:`.padEnd(8)}${text}`),
+      ...wrapped(`[${finding.severity}] ${finding.title} (${finding.id})`, columns() - 3).map(
+        (line, number) => styleText('bold', `${number === 0 ? `${index + 1}.` : '  '} ${line}`),
+      ),
+      ...linesOf(finding).flatMap(([label, text]) =>
+        wrapped(text, columns() - INDENT).map(
+          (line, number) => `   ${(number === 0 ? `${label}:` : '').padEnd(INDENT - 3)}${line}`,
+        ),
+      ),
     ].join('\n'),
   )
   return [
-    ...tablesOf(seen).map(tableText),
-    summary(report),
+    ...tablesOf(seen).map((table) => tableText(table)),
+    summary(seen, report),
     ...found,
     ...(report.unseen.length > 0 ? [['Missing data:', ...missing(report)].join('\n  ')] : []),
   ].join('\n\n')

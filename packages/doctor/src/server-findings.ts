@@ -41,8 +41,7 @@ const slowCommands: Check = (seen) => {
       .toSorted((a, b) => b.most - a.most)
       .slice(0, 5)
       .map(({ text }) => text),
-    articles:
-      'Redis in Action: LRANGE of 100 elements runs 22,989 times a second, of 600 elements 9,042 times (redis-benchmark -c 1). The article on Redis 6.2.6 and I/O threads: UNLINK instead of DEL.',
+    articles: 'Redis in Action: LRANGE of 600 elements has 0.4 of the rate of 100.',
     remedy: [...new Set(slow.map(({ command }) => remedyFor(command)))].slice(0, 4).join(' '),
   }
 }
@@ -98,10 +97,9 @@ const ioThreads: Check = ({ settings, cores, costs, figures }) => {
   const threads = Number(settings?.get('io-threads') ?? Number.NaN)
   const { busy, ioShare } = costs
   if (!Number.isFinite(threads) || cores === null) return null
-  const articles =
-    'Redis 6.2.6 on 24 cores: 86,200 commands/s on average with one thread, 210,300 with four, 208,700 with eight: a quarter to half of the cores.'
+  const articles = 'Redis 6.2.6 on 24 cores: 2.4 times the rate with four threads.'
   const evidence = [
-    `${counted(threads, 'I/O thread')} (io-threads), ${counted(cores, 'core')}; the main thread used ${percent(busy)} of a core, ${percent(ioShare)} of it for sockets and replies.`,
+    `${threads === 1 ? 'I/O threads off' : counted(threads, 'I/O thread')}, ${counted(cores, 'core')}; the main thread used ${percent(busy)} of a core, ${percent(ioShare)} of it for sockets and replies.`,
     `The process used ${figure(figures.process.user + figures.process.kernel)} cores.`,
   ]
   if (threads > 1 && threads > cores) {
@@ -153,8 +151,7 @@ const rejections: Check = ({ figures, clients }) => {
         `${counted(connections, 'connection')}, ${percent(1 - active)} of them idle`,
       ]),
     ],
-    articles:
-      'Tencent Cloud: when its pool is exhausted, a client may open short connections, each of which costs the server CPU time.',
+    articles: 'Tencent Cloud: with an exhausted pool, clients open short ones.',
     remedy:
       'Use one small connection pool with pipelines in each process, and close idle connections (timeout). If you still need more connections, raise maxclients and the limit of open files.',
   }

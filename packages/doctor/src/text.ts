@@ -34,9 +34,26 @@ const noBorders = ['top', 'bottom', 'left', 'right'].flatMap((side) =>
   ['', '-mid', '-left', '-right'].map((end) => [`${side}${end}`, '']),
 )
 
-export function tableText({ caption, head, rows, texts }: TextTable): string {
+/** Breaks a line at spaces into lines of at most `width` characters; a longer word stays whole. */
+export const wrapped = (line: string, width: number): string[] =>
+  line.match(new RegExp(`(?=\\S)(.{1,${width}}(?=\\s|$)|\\S+)`, 'g')) ?? ['']
+
+/** The width of standard output; 80 if it is no terminal. */
+export const columns = (): number => process.stdout.columns || 80
+
+/** Heads wrap at the width of their longest word, and the widest column of text so that the table fits the terminal. */
+export function tableText({ caption, head, rows, texts }: TextTable, width = columns()): string {
+  const longest = (words: readonly string[]) => Math.max(...words.map(({ length }) => length))
+  const widths = head.map((cell, column) =>
+    longest([...cell.split(' '), ...rows.map((row) => row[column] ?? '')]),
+  )
+  const widest = texts.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0] ?? 0
+  const excess = widths.reduce((sum, one) => sum + 2 + one, -2) - width
+  widths[widest] = Math.max(12, (widths[widest] ?? 0) - Math.max(0, excess))
   const table = new Table({
     head: [...head],
+    colWidths: widths,
+    wordWrap: true,
     colAligns: head.map((_, index) => (texts.includes(index) ? 'left' : 'right')),
     chars: { ...Object.fromEntries(noBorders), ...chars },
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },

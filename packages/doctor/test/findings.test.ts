@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { Census } from '../src/census.ts'
 import { findingsOf } from '../src/checks.ts'
@@ -69,6 +70,11 @@ test.each<[string, Record<string, number | string>, string[], Partial<Observatio
   ['pipelines on long-lived connections', pipelined, []],
   ['a few short connections', opened(9), []],
   ['short connections while others use pipelines', opened(4_000), ['connection-churn high']],
+  [
+    'a connection for each request of five commands, one after the other',
+    { ...opened(4_000), total_commands_processed: 20_000, total_reads_processed: 24_000 },
+    ['connection-churn high', 'one-command-per-trip high'],
+  ],
   ['connections that stay open', kept(4_000), []],
   [
     'a HELLO and INFO for each',
@@ -133,7 +139,8 @@ test('commands per round trip are unknown if reads are large, an upper bound if 
   expect(ids(large(16_384))).toEqual([])
   expect(textOf(large(16_384))).toContain('10,000/s, unknown per round trip')
   expect(ids(large(4_096))).toEqual(['one-command-per-trip high'])
-  expect(textOf(large(4_096))).toContain('10,000/s, 0.33 per round trip')
+  // More reads than commands: some were the ends of connections.
+  expect(textOf(large(4_096))).toContain('10,000/s, 1.00 per round trip')
   expect(textOf(seenWith({ ...pipelined, ...each('eval', 10) }))).toContain(
     'per round trip at most',
   )
@@ -151,6 +158,18 @@ test.each([
   ])
   const { costs } = seenWith({ ...pipelined, cmdstat_get: '', ...Object.fromEntries(stats) })
   expect(costs.ioShare).toBeCloseTo(ioShare)
+})
+
+test('a report fits 80 columns, and says if no commands came', () => {
+  const label = `shop (ioredis 6.0.0) at ${'10.0.0.7, '.repeat(9)}`
+  const usual = { connections: 9, short: 5, commands: null, active: 0.5, outputBytes: 0 }
+  const clients = [{ label, ...usual, lastCommands: ['hello', 'zrangebyscore'] }]
+  const busy = { ...opened(9_000), ...each('hello', 20_000), rejected_connections: 1 }
+  const seen = seenWith(busy, { clients })
+  const text = terminalReport(seen, reportOf(seen, findingsOf(seen), { server: '', unseen: [] }))
+  expect(text.split('\n').filter((line) => stripVTControlCharacters(line).length > 80)).toEqual([])
+  for (const { articles } of findingsOf(seen)) expect(articles ?? '').toMatch(/^.{0,69}$/)
+  expect(textOf(seenWith({}))).toContain('No commands came')
 })
 
 test('rejects counters that decreased', () => {
