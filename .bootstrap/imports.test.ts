@@ -56,7 +56,7 @@ const layers: readonly Layer[] = [
     [name, `packages/${name}/src/`, 'store entry'],
     [`${name} tests`, `packages/${name}/`, name, 'store entry', 'stack', 'fixtures'],
   ]),
-  ['packing', 'packages/build', 'store core', 'fixtures'],
+  ['packing', 'packages/', 'store core', 'fixtures'],
   ['api variants', 'apps/api/src/variants/', 'store entry'],
   ['api', 'apps/api/src/', 'store entry', 'otel', 'api variants'],
   [
@@ -71,7 +71,7 @@ const layers: readonly Layer[] = [
   ],
   ['server-build', 'apps/server-build/src/'],
   ['server-build tests', 'apps/server-build/', 'server-build', 'stack', 'fixtures'],
-  ['fixtures', 'apps/stack/src/testing/', 'stack', 'store entry'],
+  ['fixtures', 'apps/stack/src/testing/', 'stack', 'store entry', 'packing'],
   ['stack', 'apps/stack/src/', 'store entry'],
   ['stack tests', 'apps/stack/', 'stack', 'fixtures', 'store entry'],
   ['demo', 'apps/demo/src/', 'stack', 'api', 'api variants', 'store entry'],

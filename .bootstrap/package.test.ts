@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, matchesGlob } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
@@ -80,4 +81,16 @@ describe('package-lock.json', () => {
     })
     expect(platforms.sort()).toEqual(['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'])
   })
+})
+
+test('Dependabot watches every Dockerfile', () => {
+  const { updates } = parse(readFileSync(join(root, '.github/dependabot.yml'), 'utf8'))
+  const { directories } = updates.find(
+    (update: Record<string, string>) => update['package-ecosystem'] === 'docker',
+  )
+  const files = globSync('{apps/*,docker/*,load,templates/*}/Dockerfile', { cwd: root })
+  expect(files.length).toBeGreaterThan(5)
+  const isWatched = (file: string) =>
+    directories.some((pattern: string) => matchesGlob(`/${dirname(file)}`, pattern))
+  expect(files.filter((file) => !isWatched(file))).toEqual([])
 })

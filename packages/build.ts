@@ -1,5 +1,6 @@
 /**
- * Compiles a package to its folder `dist`, and adds its package.json, pages and examples, ready for `npm pack`:
+ * Compiles a package to its folder `dist`, and adds its package.json, pages, examples and API reference, ready for
+ * `npm pack`:
  *
  *     node packages/build.ts packages/session-store [other folder than dist]
  */
@@ -16,6 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
+import { reference } from './reference.ts'
 import { OLDEST_NODE } from './session-store/src/node-version.ts'
 
 const packages = import.meta.dirname
@@ -34,13 +36,35 @@ const {
   devDependencies,
   ...manifest
 } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-const published = json({ ...manifest, engines: { node: `>=${OLDEST_NODE}` } })
-writeFileSync(inDist('package.json'), published.replace(/"\.\/src\/(.+)\.ts"/g, '"./$1.js"'))
+const source = json({
+  ...manifest,
+  ...origin(),
+  exports: { ...manifest.exports, './package.json': './package.json' },
+  engines: { node: `>=${OLDEST_NODE}` },
+})
+const published = source.replace(/"\.\/src\/(.+)\.ts"/g, '"./$1.js"')
+writeFileSync(inDist('package.json'), published)
+const { './package.json': __, ...entries } = JSON.parse(published).exports
+writeFileSync(inDist('API.md'), reference(dist, manifest.name, entries))
 if (existsSync(join(folder, 'examples'))) {
   cpSync(join(folder, 'examples'), inDist('examples'), { recursive: true })
 }
 copyFileSync(join(root, 'LICENSE'), inDist('LICENSE'))
 copyPages()
+
+/** What only a hosted runner knows: its repository, and keywords that the workflow sets. Elsewhere nothing. */
+function origin(): Record<string, unknown> {
+  const { GITHUB_SERVER_URL, GITHUB_REPOSITORY, KEYWORDS = '' } = process.env
+  if (!GITHUB_REPOSITORY) return {}
+  const home = `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`
+  const directory = relative(root, folder)
+  return {
+    keywords: KEYWORDS.split(' '),
+    repository: { type: 'git', url: `git+${home}.git`, directory },
+    homepage: `${home}/tree/HEAD/${directory}#readme`,
+    bugs: `${home}/issues`,
+  }
+}
 
 /** Compiles the sources of other packages, too, because their types are needed, and drops the result. */
 function compile(): void {

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { repository } from '@onetrip/stack/places.ts'
-import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
+import type { IDeployment } from 'kubernetes-models/apps/v1'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 
@@ -15,34 +15,41 @@ const manifests = parseAllDocuments(read('docker/kubernetes/onetrip.yaml')).map(
 })
 const byKind = (kind: string) => manifests.find((manifest) => manifest.kind === kind)
 
-/** The module with the types of each kind; they are generated from the OpenAPI document of Kubernetes. */
-const types: Record<string, string> = {
-  'apps/v1 Deployment': 'apps/v1',
-  'v1 Service': 'core/v1',
-  'policy/v1 PodDisruptionBudget': 'policy/v1',
-  'networking.k8s.io/v1 NetworkPolicy': 'networking/v1',
-}
-
-test('the manifests have only fields that Kubernetes knows', async () => {
-  const kinds = manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)
-  expect(kinds).toEqual(Object.keys(types))
-  const folder = await mkdtemp(join(repository, 'node_modules/.kubernetes-'))
+test('the manifests are valid, and have only fields that Kubernetes and the Gateway API know', async () => {
+  expect(manifests.map(({ kind }) => kind)).toEqual([
+    'Deployment',
+    'Service',
+    'HorizontalPodAutoscaler',
+    'HTTPRoute',
+    'HTTPRoute',
+    'PodDisruptionBudget',
+    'NetworkPolicy',
+  ])
+  // The types refuse unknown fields, and the schemas wrong values.
+  await mkdir(join(repository, '.onetrip'), { recursive: true })
+  const folder = await mkdtemp(join(repository, '.onetrip/kubernetes-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const file = join(folder, 'manifests.ts')
-  const lines = manifests.map((manifest, index) => {
-    const { apiVersion, kind } = manifest
-    const type = `import('kubernetes-types/${types[`${apiVersion} ${kind}`]}').${kind}`
-    return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)}`
+  const lines = manifests.flatMap(({ apiVersion, kind, ...rest }, index) => {
+    const gateway = apiVersion.startsWith('gateway.')
+    const models = gateway ? '@kubernetes-models/gateway-api' : 'kubernetes-models'
+    return [
+      `import { ${kind} as Kind${index} } from '${models}/${apiVersion}'`,
+      `new Kind${index}(${JSON.stringify(rest)}).validate()`,
+    ]
   })
+  const file = join(folder, 'manifests.mts')
   await writeFile(file, lines.join('\n'))
   const compiler = join(repository, 'node_modules/.bin/tsc')
   const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--types', '']
-  const options = ['--ignoreConfig', '--noEmit', '--strict', ...modules, file]
-  const { stdout } = await promisify(execFile)(compiler, options).catch((error) => error)
+  const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', ...modules, file]
+  const errors = (error: { stdout: string; stderr: string }) => error
+  const { stdout } = await promisify(execFile)(compiler, options).catch(errors)
   expect(stdout).toBe('')
+  const { stderr } = await promisify(execFile)(process.execPath, [file]).catch(errors)
+  expect(stderr).toBe('')
 })
 
-const deployment = byKind('Deployment') as Deployment
+const deployment = byKind('Deployment') as IDeployment
 const pod = deployment.spec?.template.spec
 const [api] = pod?.containers ?? []
 const settings = new Map(api?.env?.map(({ name, value = '' }) => [name, value]))
@@ -74,10 +81,21 @@ test('no root, no writable image, no capability; secrets are files', () => {
   expect(pod?.volumes?.every(({ secret }) => secret !== undefined)).toBe(true)
 })
 
-test('Service, PodDisruptionBudget and NetworkPolicy select the pods of the Deployment', () => {
+test('everything refers to the Deployment, its pods and its Service', () => {
   const labels = deployment.spec?.template.metadata?.labels
   expect(deployment.spec?.selector.matchLabels).toEqual(labels)
   expect(byKind('Service').spec.selector).toEqual(labels)
   expect(byKind('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels)
   expect(byKind('NetworkPolicy').spec.podSelector.matchLabels).toEqual(labels)
+  const { name } = deployment.metadata ?? {}
+  const { apiVersion, kind } = deployment
+  expect(byKind('HorizontalPodAutoscaler').spec.scaleTargetRef).toEqual({ apiVersion, kind, name })
+  expect(deployment.spec).not.toHaveProperty('replicas') // `kubectl apply` would undo the autoscaler
+  const [{ backendRefs, matches }] = byKind('HTTPRoute').spec.rules
+  const service = byKind('Service')
+  const [{ port }] = service.spec.ports
+  expect(backendRefs).toEqual([{ name: service.metadata.name, port }])
+  const paths: string[] = matches.map(({ path }: { path: { value: string } }) => path.value)
+  expect(paths).toContain('/login')
+  expect(paths.filter((path) => '/metrics/'.startsWith(join(path, '/')))).toEqual([])
 })

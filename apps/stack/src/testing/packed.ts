@@ -2,20 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-
-const packages = fileURLToPath(new URL('../../../../packages', import.meta.url))
+import { pack } from '../../../../packages/pack.ts'
 
 /** Builds and packs a package of the folder `packages`. Returns the path of the tarball, which the test removes. */
 export function packedForThisTest(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'onetrip-packed-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const dist = join(folder, 'dist')
-  execFileSync(process.execPath, ['build.ts', name, dist], { cwd: packages })
-  const options = ['--json', '--ignore-scripts', '--pack-destination', folder]
-  const packed = execFileSync('npm', ['pack', dist, ...options], { encoding: 'utf8' })
-  return join(folder, JSON.parse(packed)[0].filename)
+  return pack(name, folder).tarball
 }
 
 /** Unpacks a tarball into the `node_modules` of a project. Returns the folder of the package. */
