@@ -18,7 +18,7 @@ await app.register(session, {
   store: new FastifySessionStore(store),
   secret,
   saveUninitialized: false,
-  rolling: false, // else each request writes the whole session
+  rolling: false, // else each request writes the cookie
   cookie: { maxAge: 24 * 3600 * 1000, sameSite: 'lax', secure: 'auto' },
 })
 app.post<{ Params: { theme: string } }>('/theme/:theme', async (request) => {

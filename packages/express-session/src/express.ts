@@ -1,9 +1,9 @@
 import session from 'express-session'
 import { answer, type Callback } from './callbacks.ts'
-import { changesSince, cookieUnlessChanged, type Snapshot, snapshotOf } from './changes.ts'
+import { SessionsOfRequests } from './changes.ts'
 import { plain } from './encoding.ts'
 import type { CommandRunner, StoreOptions } from './options.ts'
-import { RedisSessions, type UserSession } from './redis-sessions.ts'
+import type { UserSession } from './redis-sessions.ts'
 
 export type { CommandRunner, StoredSession, StoreOptions } from './options.ts'
 export type { UserSession } from './redis-sessions.ts'
@@ -22,21 +22,19 @@ type Listed = SessionData & { id: string }
  * The methods of express-session take a callback; without one, all methods return a promise.
  */
 export class ExpressSessionStore extends session.Store {
-  readonly #sessions: RedisSessions
-  /** For each session object of a request: what it last loaded or saved. */
-  readonly #snapshots = new WeakMap<object, Snapshot>()
+  readonly #sessions: SessionsOfRequests
 
   /** @throws TypeError for an option that does not exist or has a wrong value. */
   constructor(store: CommandRunner, options?: StoreOptions) {
     super()
-    this.#sessions = new RedisSessions(store, options)
+    this.#sessions = new SessionsOfRequests(store, options)
   }
 
   override createSession(...[request, data]: Parameters<session.Store['createSession']>) {
     const fields = plain(data)
     const loaded = super.createSession(request, data)
-    const user = this.#sessions.userOf(fields)
-    this.#snapshots.set(loaded, snapshotOf(fields, user, plain(loaded.cookie)))
+    const snapshot = this.#sessions.snapshotOf(request.sessionID, fields, plain(loaded.cookie))
+    this.#sessions.loaded(loaded, snapshot)
     return loaded
   }
 
@@ -47,32 +45,12 @@ export class ExpressSessionStore extends session.Store {
 
   /** Saves the changes of a loaded session; creates or replaces any other. */
   override set(id: string, saved: SessionData, callback?: Callback) {
-    return answer(this.#save(id, saved), callback)
-  }
-
-  async #save(id: string, saved: SessionData): Promise<void> {
-    const fields = plain(saved)
-    const before = this.#snapshots.get(saved)
-    const user = this.#sessions.userOf(fields)
-    if (before === undefined) await this.#sessions.create(id, fields)
-    else await this.#sessions.change(id, fields, changesSince(before, fields, user))
-    this.#snapshots.set(saved, snapshotOf(fields, user))
+    return answer(this.#sessions.save(id, saved), callback)
   }
 
   /** Stores the expiry of the cookie. */
   override touch(id: string, touched: SessionData, callback?: Callback) {
-    return answer(this.#touch(id, touched), callback)
-  }
-
-  async #touch(id: string, touched: SessionData): Promise<void> {
-    const before = this.#snapshots.get(touched)
-    const fields = plain(touched)
-    const cookie = fields.cookie as Record<string, unknown>
-    const expected = before && cookieUnlessChanged(before, cookie)
-    await this.#sessions.change(id, fields, { fields: { cookie }, cookie: expected })
-    if (before === undefined) return
-    const texts = new Map(before.texts).set('cookie', JSON.stringify(cookie))
-    this.#snapshots.set(touched, { ...before, texts, cookie })
+    return answer(this.#sessions.touch(id, touched), callback)
   }
 
   /** Ends the session. No save creates it again within five minutes. */

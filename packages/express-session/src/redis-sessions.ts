@@ -1,5 +1,4 @@
 import { type Command, type Operation, type Reply, repeatable } from '@onetrip/session-store'
-import type { Changes } from './changes.ts'
 import { decoded, inPairs, invalid, type Loaded, parsedSession, textsOf } from './encoding.ts'
 import {
   type CommandRunner,
@@ -27,6 +26,15 @@ export interface UserSession {
   /** When the session became one of the user, in milliseconds since 1970. */
   loggedInAt: number
   session: StoredSession
+}
+
+/** What to write. Undefined fields are removed. */
+export interface Changes {
+  fields: Fields
+  /** The text of the cookie in Redis, unless the request has changed the cookie. See `WriteOptions`. */
+  cookie?: string | undefined
+  /** Undefined: unchanged. */
+  user?: string | null | undefined
 }
 
 interface Entry {

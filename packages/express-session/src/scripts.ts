@@ -25,7 +25,7 @@ export interface WriteOptions {
 export type Written = 'written' | 'unlisted' | 'gone'
 
 /** KEYS: session. ARGV: `WriteOptions` as JSON; then name, JSON text or `''` (remove), name, … */
-export const WRITE = `
+export const WRITE = `-- save session
 local key, options = KEYS[1], cjson.decode(ARGV[1])
 local user = redis.call('HGET', key, '')
 if user == '' or not options.create and redis.call('EXISTS', key) == 0 then return 'gone' end
@@ -55,7 +55,7 @@ return 'written'`
  * KEYS: session, and the key of connect-redis if it may exist. ARGV: how many seconds no save can create the session
  * again, the user whose session it must be or `''`. Returns the user, `''` for none; nothing if there is no such session.
  */
-export const END = `
+export const END = `-- end session
 local user = redis.call('HGET', KEYS[1], '')
 if ARGV[2] ~= '' and ARGV[2] ~= user then return end
 local found = redis.call('EXISTS', KEYS[1]) == 1 and user ~= ''
@@ -69,7 +69,7 @@ if found then return user or '' end`
  *
  * KEYS: session, key of connect-redis. ARGV: the text of that key, ms if it has no expiry, then name, JSON text, …
  */
-export const MOVE = `
+export const MOVE = `-- move session
 if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('GET', KEYS[2]) ~= ARGV[1] then return end
 for at = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
 local ms = redis.call('PTTL', KEYS[2])
@@ -77,7 +77,7 @@ redis.call('PEXPIRE', KEYS[1], ms > 0 and ms or ARGV[2])
 redis.call('DEL', KEYS[2])`
 
 /** Removes entries of a user's list, unless they are newer. KEYS: list. ARGV: id, score, id, … */
-export const FORGET = `
+export const FORGET = `-- forget sessions
 for at = 1, #ARGV, 2 do
   if redis.call('ZSCORE', KEYS[1], ARGV[at]) == ARGV[at + 1] then redis.call('ZREM', KEYS[1], ARGV[at]) end
 end`

@@ -16,11 +16,6 @@ const failing = new Map([
     'Fields of any name are kept, or refused with an error',
     ['express-session', '@fastify/session'],
   ],
-  // @fastify/session does not tell a store what a request changed, nor that it had loaded the session.
-  ['50 parallel requests that change different fields: all changes are kept', ['@fastify/session']],
-  ['A slow request does not undo the change of a faster one', ['@fastify/session']],
-  ['A slow request does not bring back a field that a faster one removed', ['@fastify/session']],
-  ['An expired session stays expired, though a request in flight then saves', ['@fastify/session']],
 ])
 
 let redis: TestRedis

@@ -8,6 +8,8 @@ import { SECRET, sessionServer } from './fixture.ts'
 
 const server = sessionServer()
 
+const DAY_MS = 86_400_000
+
 type Session = session.FastifySessionObject & Record<string, unknown>
 const sessionOf = (request: FastifyRequest) => request.session as unknown as Session
 
@@ -15,14 +17,14 @@ const require = createRequire(import.meta.url)
 
 /** The tested versions of Fastify, with those of its plugins. */
 const versions: [version: string, Frameworks][] = [
-  ['Fastify 5', { Fastify, cookie, session, regenerateDestroys: true }],
+  ['Fastify 5', { Fastify, cookie, session, isNew: true }],
   [
     'Fastify 4',
     {
       Fastify: require('fastify-4'),
       cookie: require('fastify-cookie-9'),
       session: require('fastify-session-10'),
-      regenerateDestroys: false,
+      isNew: false,
     },
   ],
 ]
@@ -31,8 +33,8 @@ interface Frameworks {
   Fastify: typeof Fastify
   cookie: typeof cookie
   session: typeof session
-  /** Whether `regenerate` destroys the session that it replaces. */
-  regenerateDestroys: boolean
+  /** Whether `regenerate` destroys the session that it replaces, and the store sees what a request has loaded. */
+  isNew: boolean
 }
 
 async function applicationOf({ Fastify, cookie, session }: Frameworks) {
@@ -47,8 +49,26 @@ async function applicationOf({ Fastify, cookie, session }: Frameworks) {
     store: adapter,
   })
   app.post<{ Body: Record<string, unknown> }>('/set', async (request) => {
-    Object.assign(sessionOf(request), request.body)
+    const { remove, ...fields } = request.body
+    Object.assign(sessionOf(request), fields)
+    if (remove) delete sessionOf(request)[String(remove)]
     return { id: sessionOf(request).sessionId }
+  })
+  let waiting = 0
+  let together = Promise.withResolvers<void>()
+  /** Changes the session when so many requests have loaded theirs. */
+  app.post<{ Body: Record<string, unknown> }>('/together', async (request) => {
+    const { count, days, ...fields } = request.body
+    const { promise, resolve } = together
+    if (++waiting === count) {
+      together = Promise.withResolvers()
+      waiting = 0
+      resolve()
+    }
+    await promise
+    Object.assign(sessionOf(request), fields)
+    if (days) sessionOf(request).cookie.maxAge = Number(days) * DAY_MS
+    return {}
   })
   app.post('/regenerate', async (request) => {
     await sessionOf(request).regenerate(['user'])
@@ -80,9 +100,25 @@ describe.each(versions)('%s', (_, frameworks) => {
     const next = await ask('/regenerate')
     expect(next).toMatchObject({ user: 'ada' })
     expect(await adapter.get(next.id)).toMatchObject({ user: 'ada' })
-    expect((await adapter.get(id)) === null).toBe(frameworks.regenerateDestroys)
+    expect((await adapter.get(id)) === null).toBe(frameworks.isNew)
     await ask('/destroy')
     expect(await adapter.get(next.id)).toBe(null)
+  })
+
+  test('100 parallel requests keep the fields that they changed, and a changed cookie', async () => {
+    const { adapter, ask } = await applicationForThisTest()
+    const { id } = await ask('/set', { user: 'ada', old: 1 })
+    const count = 100
+    const changes = Array.from({ length: count }, (_, index) => ({ [`field ${index}`]: index }))
+    Object.assign(changes[50] ?? {}, { days: 30 })
+    await Promise.all(changes.map((fields) => ask('/together', { count, ...fields })))
+    const { cookie, user, old, ...fields } = (await adapter.get(id)) as Record<string, unknown>
+    expect([user, old]).toEqual(['ada', 1])
+    expect(Object.keys(fields)).toHaveLength(frameworks.isNew ? count : 1)
+    if (frameworks.isNew) expect(cookie).toMatchObject({ originalMaxAge: 30 * DAY_MS })
+    await ask('/set', { remove: 'old', again: true })
+    const last = { cookie: expect.anything(), user, ...fields, again: true }
+    expect(await adapter.get(id)).toEqual(last)
   })
 
   test('if a save fails, the response has its status', async () => {
