@@ -50,7 +50,7 @@ function installsBeside(tarball: string, versions: Record<string, string>): void
 /** Declared fields apply to the whole program, so this is not a part of the repository's. */
 const DECLARED = `
 import { SessionStore } from '@onetrip/session-store'
-import type { ExpressSession } from '@onetrip/session-store/express'
+import { type ExpressSession, expressSessions } from '@onetrip/session-store/express'
 import { fastifySessions } from '@onetrip/session-store/fastify'
 import Fastify from 'fastify'
 
@@ -75,8 +75,10 @@ export const show = async (session: ExpressSession): Promise<string | undefined>
 
 const options = { redis: 'redis://127.0.0.1', tokens: { secrets: [] } }
 await app.register(fastifySessions, { store: new SessionStore(options) })
-// @ts-expect-error other fields than those of request.session
-await app.register(fastifySessions, { store: new SessionStore<{ count: number }>(options) })
+// Also with other fields than the declared ones, whose types the plugins do not know.
+const other = new SessionStore<{ count: number }>(options)
+await app.register(fastifySessions, { store: other })
+await expressSessions({ store: other })
 `
 
 test('the packed package works in an empty project', { timeout: 600_000 }, async () => {

@@ -1,10 +1,9 @@
 import '../node-version.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { LoginOptions } from '../options.ts'
-import type { NewSession, SessionStore } from '../store.ts'
+import type { SessionStore } from '../store.ts'
 import { errorBody, errorHeaders, isAnswerable } from './errors.ts'
-import { openWeb, type StoreChoice, type Web, type WebOptions } from './options.ts'
-import { type LoggedIn, type RequestSession, type WebResponse, WebSession } from './sessions.ts'
+import { openWeb, type StoreChoice, type WebOptions } from './options.ts'
+import { type ResponseSession, WebSession } from './sessions.ts'
 
 export type { CookieOptions, CookiePlace } from './cookie.ts'
 export {
@@ -14,37 +13,10 @@ export {
   errorHeaders,
 } from './errors.ts'
 export type { StoreChoice, WebOptions } from './options.ts'
-export type { LoggedIn, RequestSession } from './sessions.ts'
+export type { LoggedIn, RequestSession, ResponseSession, WebSession } from './sessions.ts'
 
 /** The session of one request, with functions that also set or remove the cookie of the response. */
-export interface ExpressSession extends RequestSession {
-  /**
-   * Starts a session for an authenticated user and sets the cookie to its new token. If the request has a
-   * session of a guest or of the same user, by cookie or bearer token, the new session takes over its views and data,
-   * and the old one ends. Also ends the session of the request's cookie if it is another user's.
-   *
-   * @throws StoreError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
-   *   errors of the store's `login`.
-   */
-  login(user: string, options?: LoginOptions): Promise<LoggedIn>
-  /**
-   * Starts a session without a user and sets the cookie. A later login takes over its views and data. Ends
-   * the session of the request's cookie, and takes over nothing from it.
-   *
-   * @throws As `login`.
-   */
-  loginGuest(): Promise<NewSession>
-  /**
-   * Ends the session of the request and removes its cookie, if it has one. Returns false if there was no
-   * session: the request has no token, or one that is invalid or expired, or the session has ended.
-   *
-   * @throws StoreError `ONETRIP_CROSS_SITE`, unless the token is a bearer token; if Redis does not answer, the
-   *   errors of the store's `logout`. The cookie then stays, so that the client can retry.
-   */
-  logout(): Promise<boolean>
-  /** Removes the cookie. The session continues. */
-  clearCookie(): void
-}
+export type ExpressSession = ResponseSession
 
 declare global {
   namespace Express {
@@ -55,7 +27,7 @@ declare global {
   }
 }
 
-type Request = IncomingMessage & { onetrip?: ExpressSession }
+type Request = IncomingMessage & { onetrip?: ExpressSession; app?: unknown }
 type Next = (error?: unknown) => void
 
 export interface ExpressSessions {
@@ -69,37 +41,6 @@ export interface ExpressSessions {
   errorHandler(error: unknown, request: Request, response: ServerResponse, next: Next): void
   /** Closes the store, unless you passed your own. Call it after the server has closed. */
   close(): Promise<void>
-}
-
-class ResponseSession extends WebSession implements ExpressSession {
-  readonly #response: WebResponse
-
-  constructor(web: Web, request: Request, response: ServerResponse) {
-    super(web, request)
-    this.#response = {
-      get sent() {
-        return response.headersSent
-      },
-      setCookie: (header) => void response.appendHeader('set-cookie', header),
-    }
-    if (web.store.renewsTokens) this.renewOn(this.#response)
-  }
-
-  override login(user: string, options?: LoginOptions): Promise<LoggedIn> {
-    return super.login(user, options, this.#response)
-  }
-
-  override loginGuest(): Promise<NewSession> {
-    return super.loginGuest(this.#response)
-  }
-
-  override logout(): Promise<boolean> {
-    return super.logout(this.#response)
-  }
-
-  override clearCookie(): void {
-    super.clearCookie(this.#response)
-  }
 }
 
 /**
@@ -118,7 +59,11 @@ export async function expressSessions(options: WebOptions & StoreChoice): Promis
       if (request.onetrip) {
         return next(new Error('req.onetrip already exists: expressSessions is used twice'))
       }
-      request.onetrip = new ResponseSession(web, request, response)
+      if (isExpress4(request.app)) return next(new Error(EXPRESS_4))
+      request.onetrip = new WebSession(web, request, {
+        isSent: () => response.headersSent,
+        setCookie: (header) => void response.appendHeader('set-cookie', header),
+      })
       next()
     },
 
@@ -137,3 +82,9 @@ export async function expressSessions(options: WebOptions & StoreChoice): Promis
     },
   }
 }
+
+const EXPRESS_4 =
+  'expressSessions needs Express 5: Express 4 does not pass the error of an async function to the error handler, so a request without a session would end the process'
+
+/** Express 5 has a router from the beginning. */
+const isExpress4 = (app: unknown) => typeof Object(app).lazyrouter === 'function'

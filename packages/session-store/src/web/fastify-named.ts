@@ -1,12 +1,10 @@
 import '../node-version.ts'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { checkOptionNames, checkOptions, type NamesOf } from '../input.ts'
-import type { LoginOptions } from '../options.ts'
-import type { NewSession } from '../store.ts'
+import { checkedOptions } from '../input.ts'
 import { errorBody, errorHeaders, isAnswerable } from './errors.ts'
 import { openWeb, type StoreChoice, type WebOptions } from './options.ts'
-import { type LoggedIn, type WebResponse, WebSession } from './sessions.ts'
+import { type Logins, type ResponseSession, WebSession } from './sessions.ts'
 
 export { type CookieOptions, type CookiePlace, cookieName } from './cookie.ts'
 export {
@@ -16,34 +14,10 @@ export {
   errorHeaders,
 } from './errors.ts'
 export type { StoreChoice, WebOptions } from './options.ts'
-export type { LoggedIn, RequestSession } from './sessions.ts'
+export type { LoggedIn, RequestSession, ResponseSession, WebSession } from './sessions.ts'
 
 declare module 'fastify' {
-  interface FastifyReply {
-    /**
-     * Starts a session for an authenticated user and sets the cookie to its new token. If the request has a
-     * session of a guest or of the same user, by cookie or bearer token, the new session takes over its views and
-     * data, and the old one ends. Also ends the session of the request's cookie if it is another user's.
-     *
-     * @throws StoreError `ONETRIP_CROSS_SITE` if a page of another origin sent the request; the
-     *   errors of the store's `login`.
-     */
-    login(user: string, options?: LoginOptions): Promise<LoggedIn>
-    /**
-     * Starts a session without a user and sets the cookie. A later login takes over its views and data. Ends
-     * the session of the request's cookie, and takes over nothing from it.
-     *
-     * @throws As `login`.
-     */
-    loginGuest(): Promise<NewSession>
-    /**
-     * Ends the session of the request and removes its cookie, if it has one. Returns false if there was no
-     * session: the request has no token, or one that is invalid or expired, or the session has ended.
-     *
-     * @throws StoreError `ONETRIP_CROSS_SITE`, unless the token is a bearer token; if Redis does not answer, the
-     *   errors of the store's `logout`. The cookie then stays, so that the client can retry.
-     */
-    logout(): Promise<boolean>
+  interface FastifyReply extends Omit<Pick<ResponseSession, Logins>, 'clearCookie'> {
     /** Removes the cookie. The session continues. */
     clearSessionCookie(): void
   }
@@ -75,8 +49,6 @@ export interface DecoratorNames {
   store?: string | undefined
 }
 
-const decoratorNames: NamesOf<DecoratorNames> = { session: true, store: true }
-
 const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) => {
   const { errorHandler = true, decorators = {}, ...webOptions } = options
   if (typeof errorHandler !== 'boolean') throw new TypeError('errorHandler must be true or false')
@@ -92,34 +64,33 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
     owner[kSession] ??= new WebSession(web, request)
     return owner[kSession]
   }
+  const responding = (reply: FastifyReply) =>
+    sessionOf(reply.request).respondOn({
+      isSent: () => reply.sent || reply.raw.headersSent,
+      setCookie: (header) => void reply.header('set-cookie', header),
+    })
   app.decorateRequest<WebSession>(session, {
     getter() {
       return sessionOf(this as FastifyRequest)
     },
   })
-  const responseOf = (reply: FastifyReply): WebResponse => ({
-    get sent() {
-      return reply.sent || reply.raw.headersSent
-    },
-    setCookie: (header) => void reply.header('set-cookie', header),
-  })
   if (web.store.renewsTokens) {
-    app.addHook('onRequest', (request, reply, done) => {
-      sessionOf(request).renewOn(responseOf(reply))
+    app.addHook('onRequest', (_request, reply, done) => {
+      responding(reply)
       done()
     })
   }
   app.decorateReply('login', function (user, options) {
-    return sessionOf(this.request).login(user, options, responseOf(this))
+    return responding(this).login(user, options)
   })
   app.decorateReply('loginGuest', function () {
-    return sessionOf(this.request).loginGuest(responseOf(this))
+    return responding(this).loginGuest()
   })
   app.decorateReply('logout', function () {
-    return sessionOf(this.request).logout(responseOf(this))
+    return responding(this).logout()
   })
   app.decorateReply('clearSessionCookie', function () {
-    sessionOf(this.request).clearCookie(responseOf(this))
+    responding(this).clearCookie()
   })
 
   if (!errorHandler) return
@@ -131,15 +102,8 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
   })
 }
 
-interface Names {
-  session: string
-  store: string
-}
-
-function checkedNames(decorators: DecoratorNames): Names {
-  checkOptions('decorators', decorators)
-  checkOptionNames('decorators', decorators, decoratorNames)
-  const names = { session: decorators.session ?? 'session', store: decorators.store ?? 'store' }
+function checkedNames(decorators: DecoratorNames) {
+  const names = checkedOptions('decorators', decorators, { session: 'session', store: 'store' }, {})
   for (const [option, name] of Object.entries(names)) {
     if (typeof name === 'string' && name !== '') continue
     throw new TypeError(`decorators.${option} must be a name`)
@@ -148,7 +112,10 @@ function checkedNames(decorators: DecoratorNames): Names {
 }
 
 /** @throws Error naming the option that avoids the conflict. */
-function checkFree(app: FastifyInstance, { session, store }: Names): void {
+function checkFree(
+  app: FastifyInstance,
+  { session, store }: ReturnType<typeof checkedNames>,
+): void {
   if (app.hasReplyDecorator('login')) {
     throw new Error('reply.login already exists: fastifySessions is registered twice')
   }

@@ -26,7 +26,8 @@ export interface WebOptions {
 
 /** Your own store, which is not closed, or the options to create one. */
 export type StoreChoice =
-  | { store: SessionStore }
+  // biome-ignore lint/suspicious/noExplicitAny: a store with any fields, whose types `request.session` does not know
+  | { store: SessionStore<any> }
   | ({ store?: never; tokens: TokensOptions } & SessionStoreOptions & OwnStoreOptions)
 
 interface OwnStoreOptions {
@@ -71,7 +72,6 @@ export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
       throw new TypeError(`options without effect, because a store is given: ${names}`)
     }
     checkFunctions('store', given, ['login', 'checkToken', 'recordView', 'logout'])
-    requireTokens(given)
     return { ...shared, store: given, close: async () => undefined }
   }
   const { readyTimeoutMs = 8_000, ...storeOptions } = ownStore as SessionStoreOptions &
@@ -79,20 +79,10 @@ export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
   checkRange('readyTimeoutMs', readyTimeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
   const store = new SessionStore(storeOptions)
   try {
-    requireTokens(store)
     await store.ready(readyTimeoutMs)
   } catch (error) {
     await store.close()
     throw error
   }
   return { ...shared, store, close: () => store.close() }
-}
-
-/** @throws TypeError if the store has no tokens. */
-function requireTokens(store: SessionStore): void {
-  try {
-    store.tokenExpiresAt?.('')
-  } catch (error) {
-    if (error instanceof TypeError) throw error
-  }
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -7,6 +10,7 @@ import { fastifySessions, type RequestSession } from '../../src/web/fastify.ts'
 import { readyStore, tokens } from '../fixture.ts'
 import { frameworks, type Options } from './framework-apps.ts'
 
+const require = createRequire(import.meta.url)
 const server = redisOfThisFile()
 
 const storeOptions = () => ({
@@ -124,4 +128,23 @@ test('express: an error for each request if used twice', async () => {
     sessions.middleware(request, {} as never, (error) => errors.push(error))
   }
   expect(errors).toEqual([undefined, expect.any(Error)])
+})
+
+test('express 4 is refused: each request gets an error that says so, and the process goes on', async () => {
+  const sessions = await expressSessions(storeOptions())
+  onTestFinished(() => sessions.close())
+  const app = require('express-4')()
+  app.use(sessions.middleware)
+  // As in the README. Express 4 would not notice its error.
+  app.get('/me', async (req: Express.Request) => await req.onetrip.check())
+  app.set('env', 'test') // no log
+  const server = app.listen(0)
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const response = await fetch(`http://127.0.0.1:${port}/me`)
+  expect([response.status, await response.text()]).toEqual([
+    500,
+    expect.stringContaining('expressSessions needs Express 5'),
+  ])
 })
