@@ -54,6 +54,7 @@ const inMemory: TestProjectInlineConfiguration = {
       'packages/session-store/test/{item-counts,janitor,races,renewal,repeated-*}.redis.test.ts',
       'packages/session-store/test/{retention,session-ends,store,user-*}.redis.test.ts',
       'packages/session-store/test/web/several-cookies.redis.test.ts',
+      'packages/express-session/test/{contract,users,user-races}.redis.test.ts',
     ],
     testTimeout: 120_000,
   },

@@ -1,26 +1,15 @@
-import { roundTripChannel, SessionStore, type SessionStoreOptions } from '@onetrip/session-store'
+import { roundTripChannel, type SessionStoreOptions } from '@onetrip/session-store'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
+import { messagesOf, readyStore } from '../../session-store/test/fixture.ts'
 import type { CommandRunner } from '../src/express.ts'
 
-export const SECRET = 'a-secret-for-tests-a-secret-for-tests'
-
-type Options = Partial<SessionStoreOptions>
+export { SECRET } from '../../session-store/test/fixture.ts'
 
 /** A store that is ready, closed when the current test ends. */
-export async function storeForThisTest(
-  socket: string,
-  options: Options = {},
-): Promise<SessionStore> {
-  const url = `unix://${socket}`
-  const tokens = { secrets: [SECRET] }
-  const janitor = 'elsewhere'
-  const store = new SessionStore({ redis: url, tokens, janitor, deadlineMs: 20_000, ...options })
-  onTestFinished(() => store.close())
-  await store.ready()
-  return store
-}
+export const storeForThisTest = (socket: string, options: Partial<SessionStoreOptions> = {}) =>
+  readyStore({ redis: `unix://${socket}`, ...options })
 
 /** A Redis for one test file, emptied before each test. */
 export function sessionServer() {
@@ -32,7 +21,7 @@ export function sessionServer() {
     get socket() {
       return server.socket
     },
-    start: (options?: Options) => storeForThisTest(server.socket, options),
+    start: (options?: Partial<SessionStoreOptions>) => storeForThisTest(server.socket, options),
     /** All keys, sorted, and their values. */
     async dump(): Promise<Record<string, unknown>> {
       const keys = (await server.redis.keys('*')).sort()
@@ -61,13 +50,7 @@ export function warningsOfThisTest(): Error[] {
 }
 
 /** The round trips of the store until the current test ends. */
-export function roundTripsOfThisTest(): unknown[] {
-  const trips: unknown[] = []
-  const listen = (trip: unknown) => void trips.push(trip)
-  roundTripChannel.subscribe(listen)
-  onTestFinished(() => void roundTripChannel.unsubscribe(listen))
-  return trips
-}
+export const roundTripsOfThisTest = (): unknown[] => messagesOf(roundTripChannel)
 
 const FATAL = ['uncaughtException', 'unhandledRejection']
 

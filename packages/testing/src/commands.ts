@@ -111,6 +111,13 @@ const commands: Record<string, Run> = {
     const left = memory.expiryOf(key) - memory.now
     return Number.isFinite(left) ? left : -1
   },
+  PEXPIRE(memory, key, ms = '', only = '') {
+    const [before, next] = [memory.expiryOf(key), memory.now + numberOf(ms)]
+    const refuses = only === 'NX' ? Number.isFinite(before) : only === 'GT' && next <= before
+    if (memory.at(key) === undefined || refuses) return 0
+    memory.expire(key, numberOf(ms))
+    return 1
+  },
   SCAN(memory, _, ...args) {
     const { TYPE: [type] = [], ...others } = optionsOf(args, { MATCH: 1, COUNT: 1, TYPE: 1 })
     const found = memory.keys().filter((key) => type === undefined || typeOf(memory, key) === type)

@@ -71,7 +71,11 @@ export class Memory {
   /** Stores a text. Without `lifetimeMs`, it keeps the expiry. */
   put(key: string, text: string, lifetimeMs?: number): void {
     this.#values.set(key, text)
-    if (lifetimeMs !== undefined) this.#expiries.set(key, this.now + lifetimeMs)
+    if (lifetimeMs !== undefined) this.expire(key, lifetimeMs)
+  }
+
+  expire(key: string, ms: number): void {
+    this.#expiries.set(key, this.now + ms)
   }
 
   /** Milliseconds since 1970. */

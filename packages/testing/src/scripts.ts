@@ -24,7 +24,7 @@ function countView(memory: Memory, [popular, marker]: Texts, [item, seconds]: Te
   return count
 }
 
-/** The scripts of the store, written a second time. The store's texts say what each does. */
+/** The scripts of the store and of `@onetrip/express-session`, written a second time. Their texts say what each does. */
 export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) => Reply> = {
   'write data'(memory, [login, recent, data], [text]) {
     const { id, now, idleBefore, mode, ifVersion, maxFields, removed, set } = JSON.parse(text)
@@ -134,5 +134,54 @@ export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) 
     if (age < Number(everySeconds) && age >= -Number(maxAhead)) return 0
     tasks.set(task, now)
     return begun === undefined ? 2 : 1
+  },
+  'save session'(memory, [key], [text, ...pairs]) {
+    const { create, ms, cookie, user, userWas, isListed } = JSON.parse(text)
+    const session = memory.hash(key)
+    const before = session.get('')
+    if (before === '' || (!create && session.size === 0)) return 'gone'
+    if (userWas !== undefined && userWas !== (before ?? '')) return 'gone'
+    if (user && user !== before && !isListed) return 'unlisted'
+    const isMine = cookie === undefined || cookie === session.get('cookie')
+    const given = new Map([...pairsOf(pairs), ...(user ? [['', user] as const] : [])])
+    for (const [name, json] of given) {
+      if (json === '') session.delete(name)
+      else if (isMine || name !== 'cookie') session.set(name, json)
+    }
+    if (user === '') session.delete('')
+    for (const name of create ? [...session.keys()] : []) {
+      if (name !== '' && !given.has(name)) session.delete(name)
+    }
+    if (isMine && ms) memory.expire(key, ms)
+    return 'written'
+  },
+
+  'end session'(memory, keys, [seconds, owner]) {
+    const [key] = keys
+    const session = memory.hash(key)
+    const user = session.get('')
+    if (owner !== '' && owner !== user) return null
+    const exists = session.size > 0 && user !== ''
+    memory.remove(...keys)
+    memory.hash(key).set('', '')
+    memory.expire(key, 1000 * Number(seconds))
+    return exists ? (user ?? '') : null
+  },
+
+  'move session'(memory, [key, old], [text, ms, ...pairs]) {
+    if (memory.at(key) !== undefined || memory.text(old) !== text) return null
+    for (const [name, json] of pairsOf(pairs)) memory.hash(key).set(name, json)
+    const left = memory.expiryOf(old) - memory.now
+    memory.expire(key, Number.isFinite(left) ? left : Number(ms))
+    memory.remove(old)
+    return null
+  },
+
+  'forget sessions'(memory, [list], entries) {
+    const scores = memory.sorted(list)
+    for (const [id, score] of pairsOf(entries)) {
+      if (String(scores.get(id)) === score) scores.delete(id)
+    }
+    return null
   },
 }

@@ -61,6 +61,9 @@ export function createTestStore(options: TestStoreOptions = {}): TestStore {
       'a store for tests loses all sessions with its process: use SessionStore in production, or set allowInProduction',
     )
   }
+  if (tokens !== undefined && Object(tokens) !== tokens) {
+    throw new TypeError('tokens must be an object: the options of tokens')
+  }
   const clock = {
     now: Date.now(),
     pass(seconds: number) {

@@ -35,6 +35,7 @@ export function redisOfThisFile() {
   const special: Record<string, (...args: string[]) => unknown> = {
     call: (...command) => execute(command as unknown as Command),
     dumpBuffer: (key = '') => Buffer.from(JSON.stringify(contentsOf(key))),
+    expire: (key = '', seconds) => execute(['PEXPIRE', key, 1000 * Number(seconds)]),
     flushall: () => void keysLike('*').map((key) => execute(['DEL', key])),
     hgetall: (key = '') => fieldsOf(key),
     keys: (pattern = '*') => keysLike(pattern),

@@ -172,6 +172,8 @@ test('production is refused, unless it is allowed', () => {
 test('options are those of a store', () => {
   expect(() => createTestStore({ idleSeconds: 0 })).toThrow('idleSeconds')
   expect(() => createTestStore({ idelSeconds: 1 } as never)).toThrow('idelSeconds')
+  expect(() => createTestStore({ tokens: false } as never)).toThrow('tokens must be an object')
+  expect(() => createTestStore({ tokens: { secret: 'x' } } as never)).toThrow('no option secret')
   expect(() => createTestStore({ redis: 'redis://127.0.0.1' } as never)).toThrow(
     'exactly one of redis',
   )
