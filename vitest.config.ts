@@ -27,7 +27,8 @@ const withIoredis = (name: string, copy: string): TestProjectInlineConfiguration
     expect: expectOptions,
     include: [
       'packages/session-store/test/{batch,client,database,faults}.redis.test.ts',
-      'packages/session-store/test/{handshake,slot-move,store}.redis.test.ts',
+      'packages/session-store/test/{handshake,store}.redis.test.ts',
+      'packages/cluster/test/*.redis.test.ts',
     ],
     globalSetup: ['apps/stack/src/testing/build-redis.ts'],
     testTimeout: 120_000,

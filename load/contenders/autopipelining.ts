@@ -1,6 +1,5 @@
-import { type Command, type Outcome, parseRedisUrl } from '@onetrip/session-store'
+import { type Command, type Outcome, parseRedisUrl, publishRoundTrip } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
-import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { serve } from './support/serve.ts'
 
 // ioredis with `enableAutoPipelining`, which combines the calls of an event-loop turn into one pipeline.

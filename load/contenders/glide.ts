@@ -1,7 +1,6 @@
-import { parseRedisUrl, type Reply } from '@onetrip/session-store'
+import { parseRedisUrl, publishRoundTrip, type Reply } from '@onetrip/session-store'
 import { hideCredentials } from '@onetrip/stack/address.ts'
 import { Batch, GlideClient, RequestError } from '@valkey/valkey-glide'
-import { publishRoundTrip } from '../../packages/session-store/src/diagnostics.ts'
 import { words } from './support/contender.ts'
 import { serve } from './support/serve.ts'
 

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type Command, type Outcome, roundTripChannel, type Sender } from '@onetrip/session-store'
+import {
+  type Command,
+  type Outcome,
+  publishRoundTrip,
+  type Sender,
+  sendWith,
+} from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
 import {
   naive,
@@ -11,18 +17,11 @@ import {
   strategyNames,
   type Target,
 } from '../../apps/api/src/variants/index.ts'
-import { keysOf } from '../../packages/session-store/src/command.ts'
-import { serverAt } from '../../packages/session-store/src/redis/client.ts'
-import { errorKind } from '../../packages/session-store/src/redis/outcomes.ts'
-import { pooled } from '../../packages/session-store/src/redis/pool.ts'
 
 /** Ways of sending that exist only for comparison, by name. */
 export const comparedStrategies: Readonly<Record<string, (target: Target) => Sender>> = {
   'naive-lean': (target) => ({ ...naive(target, leanConnection), name: 'naive-lean' }),
-  'pipeline-framed': ({ redis, ...limits }) => ({
-    ...pooled({ server: serverAt(redis), ...limits }),
-    name: 'pipeline-framed',
-  }),
+  'pipeline-framed': (target) => pooledBy('pipeline-framed', framed(), target),
   transaction: (target) => pooledBy('transaction', transaction, target),
   script: (target) => pooledBy('script', script, target),
 }
@@ -48,9 +47,18 @@ function pooledBy(name: string, send: Send, target: Target): Sender {
 const leanConnection = (target: Target): Redis =>
   shortConnection(target, { protocol: 2, disableClientInfo: true, enableReadyCheck: false })
 
+/** Each operation in a frame of its own, without batching. */
+function framed(): Send {
+  const send = sendWith()
+  return (redis, commands) => {
+    publishRoundTrip(commands.length)
+    return send(redis, commands)
+  }
+}
+
 /** All commands between MULTI and EXEC: one round trip, atomic. */
 const transaction: Send = async (redis, commands) => {
-  roundTripChannel.publish({ commands: commands.length + 2 })
+  publishRoundTrip(commands.length + 2)
   const queued = redis.multi()
   for (const [name, ...args] of commands) queued.call(name, ...args)
   try {
@@ -79,7 +87,7 @@ const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex')
 const script: Send = async (redis, commands) => {
   // A script cannot run another script.
   if (commands.some(([name]) => name === 'EVAL')) return await oneByOne(redis, commands)
-  const keys = [...new Set(commands.flatMap((command) => keysOf(command)))]
+  const keys = [...new Set(commands.map(([, key]) => String(key)))]
   const args = commands.flatMap((command) => [command.length, ...command])
   const call = async (name: string, code: string): Promise<Outcome> => {
     const command: Command = [name, code, keys.length, ...keys, ...args]
@@ -88,7 +96,7 @@ const script: Send = async (redis, commands) => {
   }
   let outcome = await call('EVALSHA', SCRIPT_SHA)
   // NOSCRIPT: nothing was executed.
-  if (outcome instanceof Error && errorKind(outcome) === 'NOSCRIPT') {
+  if (outcome instanceof Error && outcome.message.startsWith('NOSCRIPT')) {
     outcome = await call('EVAL', SCRIPT)
   }
   if (Array.isArray(outcome)) return outcome as Outcome[]

@@ -41,6 +41,7 @@ for (const [name, path] of servers) {
   const chosen = process.argv.slice(2)
   const usual = [
     'packages/session-store/test',
+    'packages/cluster/test',
     'packages/doctor/test/doctor.redis',
     'load/test/redis-facts',
   ]

@@ -1,8 +1,12 @@
-import { secretIn } from '@onetrip/session-store'
-import { parseLocation, type RedisLocation } from '@onetrip/session-store/cluster'
+import { parseLocation, type RedisLocation, sentinel as toPrimary } from '@onetrip/cluster'
+import { type RedisOptions, secretIn } from '@onetrip/session-store'
 import type { Config } from './config-schema.ts'
 
 export type { RedisLocation }
+
+/** The single server, or the current primary. */
+export const serverIn = ({ redis = {}, sentinel }: RedisLocation): RedisOptions =>
+  sentinel ? toPrimary({ redis: sentinel }).redis : redis
 
 export type Topology = 'single' | 'cluster' | 'sentinel'
 

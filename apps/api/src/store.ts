@@ -1,7 +1,7 @@
+import { cluster, partitionedKeys } from '@onetrip/cluster'
 import { articleKeys, SessionStore, type SessionStoreOptions } from '@onetrip/session-store'
-import { clusterSender, partitionedKeys, sentinelSender } from '@onetrip/session-store/cluster'
 import type { Config } from './config.ts'
-import { redisLocation } from './redis-location.ts'
+import { redisLocation, serverIn } from './redis-location.ts'
 import { naiveOnCluster, type StrategyName, sendingBy } from './variants/index.ts'
 
 /** Options that do not depend on where Redis is. */
@@ -16,22 +16,19 @@ interface StoreOptions extends Omit<SessionStoreOptions, 'redis' | 'sender' | 'k
  * @throws Error as for `redisLocation`; TypeError as for `SessionStore`.
  */
 export function configuredStore(config: Config, options: StoreOptions): SessionStore {
-  const { redis = {}, cluster, sentinel } = redisLocation(config)
+  const location = redisLocation(config)
   const { poolSize, ...rest } = options
-  const { deadlineMs } = rest
-  if (cluster) {
-    const keys = partitionedKeys(config.REDIS_PARTITIONS)
-    const sender =
-      config.STRATEGY === 'naive'
-        ? naiveOnCluster(cluster, deadlineMs)
-        : clusterSender({ ...cluster, deadlineMs })
-    return new SessionStore({ ...rest, keys, sender })
+  const { deadlineMs, maxInFlight } = rest
+  if (location.cluster === undefined) {
+    const target = { redis: serverIn(location), poolSize, deadlineMs }
+    const sending = sendingBy(config.STRATEGY as StrategyName, target)
+    return new SessionStore({ ...rest, ...sending, keys: articleKeys })
   }
-  if (sentinel) {
-    const sender = sentinelSender({ ...sentinel, poolSize, deadlineMs })
-    return new SessionStore({ ...rest, keys: articleKeys, sender })
+  const partitions = config.REDIS_PARTITIONS
+  if (config.STRATEGY === 'naive') {
+    const sender = naiveOnCluster(location.cluster, deadlineMs)
+    return new SessionStore({ ...rest, sender, keys: partitionedKeys(partitions) })
   }
-  const target = { redis, poolSize, deadlineMs }
-  const sending = sendingBy(config.STRATEGY as StrategyName, target)
-  return new SessionStore({ ...rest, ...sending, keys: articleKeys })
+  const limits = { partitions, deadlineMs, maxInFlight }
+  return new SessionStore({ ...rest, ...cluster({ redis: location.cluster, ...limits }) })
 }

@@ -1,5 +1,5 @@
+import { partitionedKeys } from '@onetrip/cluster'
 import { storeErrors } from '@onetrip/session-store'
-import { partitionedKeys } from '@onetrip/session-store/cluster'
 import type { ClusterNode } from '@onetrip/stack/cluster.ts'
 import { type Audit, audit } from '@onetrip/stack/testing/audit/audit.ts'
 import { Ledger, type View } from '@onetrip/stack/testing/audit/ledger.ts'

@@ -1,5 +1,5 @@
+import { parseLocation } from '@onetrip/cluster'
 import { redisUrlOf } from '@onetrip/session-store'
-import { parseLocation } from '@onetrip/session-store/cluster'
 import { Redis } from 'ioredis'
 import { formCluster } from './cluster/form.ts'
 import { messageOf, Problem } from './problem.ts'

@@ -1,6 +1,5 @@
-import type { Command, Outcome } from '@onetrip/session-store'
+import { type Command, type Outcome, publishRoundTrip } from '@onetrip/session-store'
 import { createClient } from 'redis'
-import { publishRoundTrip } from '../../../packages/session-store/src/diagnostics.ts'
 import { type ContenderOptions, words } from './contender.ts'
 
 /** Connects a node-redis client that is configured as in its README. */

@@ -1,4 +1,4 @@
-import { publishRoundTrip } from '../../../packages/session-store/src/diagnostics.ts'
+import { publishRoundTrip } from '@onetrip/session-store'
 import type { nodeRedis } from './node-redis.ts'
 
 // The methods that contenders use. Each sends a single command.

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { partitionedKeys } from '@onetrip/session-store/cluster'
+import { partitionedKeys } from '@onetrip/cluster'
 import { type ClusterNode, startCluster } from '@onetrip/stack/cluster.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { moveSlot } from '@onetrip/stack/testing/move-slot.ts'

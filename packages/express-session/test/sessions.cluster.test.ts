@@ -1,5 +1,5 @@
+import { cluster } from '@onetrip/cluster'
 import { SessionStore } from '@onetrip/session-store'
-import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { Cluster } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
@@ -11,10 +11,9 @@ const userOf = ({ user }: Record<string, unknown>) => user as string | undefined
 const of = (user: string, fields: object = {}) => ({ cookie: {}, user, ...fields }) as never
 
 async function storeForThisTest() {
-  const sender = clusterSender({ nodes: servers.nodes.map(({ address }) => address) })
-  const tokens = { secrets: [SECRET] }
-  const options = { tokens, janitor: 'elsewhere', deadlineMs: 20_000 } as const
-  const store = new SessionStore({ sender, keys: partitionedKeys(), ...options })
+  const redis = { nodes: servers.nodes.map(({ address }) => address) }
+  const options = { tokens: { secrets: [SECRET] }, janitor: 'elsewhere' } as const
+  const store = new SessionStore({ ...cluster({ redis, deadlineMs: 20_000 }), ...options })
   onTestFinished(() => store.close())
   await store.ready()
   return store

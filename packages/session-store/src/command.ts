@@ -5,20 +5,11 @@ export type Command = readonly [name: string, ...args: (string | number)[]]
 
 const COMMANDS_WITH_KEY_COUNT = new Set('EVAL EVAL_RO EVALSHA EVALSHA_RO FCALL FCALL_RO'.split(' '))
 
-/** The keys of a command. */
-export function keysOf([name, ...args]: Command): string[] {
-  if (name === 'PING') return []
-  if (COMMANDS_WITH_KEY_COUNT.has(name.toUpperCase())) {
-    return args.slice(2, 2 + Number(args[1])).map(String)
-  }
-  return [String(args[0])]
-}
-
-/** The first key of a command. */
-export function firstKeyOf(command: Command): string | undefined {
-  const [name, first] = command
-  const takesCount = COMMANDS_WITH_KEY_COUNT.has(name.toUpperCase())
-  return takesCount || name === 'PING' ? keysOf(command)[0] : String(first)
+/** The first key of a command; '' if it has none. */
+export function firstKeyOf(command: Command): string {
+  const hasCount = COMMANDS_WITH_KEY_COUNT.has(command[0].toUpperCase())
+  if (hasCount && Number(command[2]) === 0) return ''
+  return String(command[hasCount ? 3 : 1] ?? '')
 }
 
 /** Redis's reply to one command. */

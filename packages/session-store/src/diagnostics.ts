@@ -116,14 +116,14 @@ export const errorChannel = channel('onetrip:error')
 /** A problem that an operator should fix. */
 export interface StoreWarning {
   /**
-   * Redis may evict sessions; a function that was called at the end of a session failed; the number of partitions could not be compared
-   * with that of the data; the clocks of the janitor and of Redis differ, or could not be compared; the store takes
-   * more CPU, because it does not use frames with the installed ioredis.
+   * Redis may evict sessions; a function that was called at the end of a session failed; the layout of the keys could
+   * not be compared with that of the data; the clocks of the janitor and of Redis differ, or could not be compared; the
+   * store takes more CPU, because it does not use frames with the installed ioredis.
    */
   code:
     | 'ONETRIP_EVICTION'
     | 'ONETRIP_CALLBACK_FAILED'
-    | 'ONETRIP_PARTITIONS'
+    | 'ONETRIP_LAYOUT'
     | 'ONETRIP_CLOCK'
     | 'ONETRIP_FRAMES_OFF'
   message: string

@@ -1,6 +1,6 @@
 import './node-version.ts'
 
-export type { Command, Operation, Reply } from './command.ts'
+export { type Command, firstKeyOf, type Operation, type Reply } from './command.ts'
 export {
   type BatchTrace,
   batchChannel,
@@ -19,7 +19,7 @@ export {
   warningChannel,
 } from './diagnostics.ts'
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
-export { MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
+export { checkedOptions, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 export type { Attempts } from './operations/attempts.ts'
 export type { DataPatch, SessionData, SessionDataFields } from './operations/data.ts'
@@ -28,9 +28,16 @@ export type { PopularItem, RecordedView, ViewedItem } from './operations/views.t
 export { updateToken } from './operations/views.ts'
 export type { LoginOptions, SessionStoreOptions, ViewOptions } from './options.ts'
 export { batching } from './redis/batching.ts'
-export { longLivedConnection, type RedisOptions, shortLivedConnection } from './redis/client.ts'
+export {
+  longLivedConnection,
+  type RedisOptions,
+  retryDelayMs,
+  shortLivedConnection,
+} from './redis/client.ts'
+export { sendWith } from './redis/frame.ts'
 export type { NodeState } from './redis/nodes.ts'
-export type { Outcome } from './redis/outcomes.ts'
+export { isRead, type Outcome } from './redis/outcomes.ts'
+export { disconnect } from './redis/pool.ts'
 export { type CommandStats, commandStats, parseInfo } from './redis/redis-info.ts'
 export {
   parseRedisUrl,
@@ -39,7 +46,7 @@ export {
   secretIn,
   withCredentials,
 } from './redis/redis-url.ts'
-export type { Sender, Topology } from './redis/sender.ts'
+export type { NodeSender, Sender } from './redis/sender.ts'
 export { subscribeWith } from './redis/subscribing.ts'
 export { createSessionStore } from './removed-options.ts'
 export type { Janitor } from './retention/janitor.ts'

@@ -1,3 +1,5 @@
+import type { Operation } from './command.ts'
+
 /** All names of Redis keys. The store gets every key name from an object of this type. */
 export interface Keys {
   /** Hash: session id → user. */
@@ -17,37 +19,38 @@ export interface Keys {
   sessions(user: string): string
   /** String with an expiry: the number of attempts of one subject in one time window. */
   attempts(subject: string, window: number): string
-  /** String with an expiry, in the slot of `popular(item)`: the idempotency key of a view. */
+  /** String with an expiry, of the part of `popular(item)`: the idempotency key of a view. */
   once(item: string, hash: string): string
   /** String with an expiry: the lock of the janitor. */
   janitor(): string
-  /** Hash: task of the janitor → when it was last started, Unix seconds with fraction. Also the number of partitions. */
+  /** Hash: task of the janitor → when it was last started, Unix seconds with fraction. */
   janitorTasks(): string
-  /** All parts of the sessions. The keys of one part are in one slot of a cluster. */
+  /** All parts of the sessions: groups of keys that are on one server. */
   parts(): readonly SessionsPart[]
   /** All keys of item counts. */
   allPopular(): readonly string[]
   /** Finds the keys `viewed`, `data` (both by session id) and `sessions` (by user) among all keys. */
   find(kind: OwnedKey): KeysFound
+  /**
+   * Run by `ready`: throws, or its `read` throws, if the data was written with another layout. Omit it if there is none.
+   *
+   * @param keys These keys, with the prefix of the store.
+   */
+  check?(keys: Keys): Operation<void>
 }
 
 export type OwnedKey = 'viewed' | 'data' | 'sessions'
 
 /** All keys of one kind. */
-export interface KeysFound {
+interface KeysFound {
   /** For `SCAN MATCH`. Other keys may match, too. */
   readonly pattern: string
   /** The id or user in the name of a key; undefined for any other key. */
   ownerOf(key: string): string | undefined
 }
 
-export const sameInAllLayouts = {
-  attempts: (subject: string, window: number) => `limit:${subject}:${window}`,
-  sessions: (user: string) => `sessions:${user}`,
-}
-
 /** Finds the keys `<kind>:<owner>`. */
-export const withoutTag = (kind: OwnedKey): KeysFound => ({
+const withoutTag = (kind: OwnedKey): KeysFound => ({
   pattern: `${kind}:?*`,
   ownerOf: (key) => (key.startsWith(`${kind}:`) && key.slice(kind.length + 1)) || undefined,
 })
@@ -68,7 +71,8 @@ export const articleKeys: Keys = {
   data: (id) => `data:${id}`,
   popular: () => 'viewed:',
   once: (_, hash) => `once:${hash}`,
-  ...sameInAllLayouts,
+  attempts: (subject, window) => `limit:${subject}:${window}`,
+  sessions: (user) => `sessions:${user}`,
   janitor: () => 'janitor:lock',
   janitorTasks: () => 'janitor:tasks',
   parts: () => articleParts,
@@ -82,7 +86,7 @@ export const recordsOf = (keys: Keys, id: string): string[] => [keys.viewed(id),
 /** Escapes a text for `SCAN MATCH`, so that it matches only itself. */
 const escapedPattern = (text: string): string => text.replace(/[*?[\]\\]/g, '\\$&')
 
-/** No braces: they would be a hash tag, which puts all keys on one node of a cluster. */
+/** No braces: they would be a hash tag, which keeps all keys on one of several servers. */
 const prefixPattern = /^[^\p{Cc}\p{Cs}{}]{0,128}$/u
 
 /**
@@ -116,6 +120,7 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
     janitorTasks: () => prefix + keys.janitorTasks(),
     parts: () => parts,
     allPopular: () => allPopular,
+    ...(keys.check && { check: keys.check }),
     find(kind) {
       const { pattern, ownerOf } = keys.find(kind)
       return {

@@ -31,10 +31,7 @@ export interface SessionStoreOptions {
   poolSize?: number | undefined
   /** Timeout of an operation in milliseconds, at most a day. Default 2,000. */
   deadlineMs?: number | undefined
-  /**
-   * Maximum number of operations in flight; more are rejected. A sender with several servers may apply it to each of
-   * them, so that one that does not reply does not block operations of the others. Default 1,000.
-   */
+  /** Maximum number of operations in flight; more are rejected. Default 1,000. */
   maxInFlight?: number | undefined
   /**
    * Idle timeout of a session. `checkToken`, `touch`, `data`, `patch` and the functions that list or end a
@@ -81,7 +78,7 @@ export interface ViewOptions extends DataOption {
    *
    * If the session has ended before a retry, it fails with `ONETRIP_UNKNOWN_SESSION`, and `mayHaveWritten` says
    * whether an earlier call may have counted the view. On one Redis, only a call before the session ended can have
-   * counted it; on a cluster, also a later one whose reply was lost.
+   * counted it; on several servers, also a later one whose reply was lost.
    */
   idempotencyKey?: string | undefined
 }
@@ -136,12 +133,11 @@ export function checkedStoreOptions(options: SessionStoreOptions) {
 
 /** The sender for these options. Does not connect yet. @throws TypeError if `redis` or `sender` is invalid. */
 export function senderOf(options: ReturnType<typeof checkedStoreOptions>): Sender {
-  const { redis, sender, keys, poolSize, deadlineMs } = options
+  const { redis, sender, poolSize, deadlineMs } = options
   if (sender === undefined) {
     return batching(pooled({ server: serverAt(redis ?? ''), poolSize, deadlineMs }))
   }
   checkFunctions('a sender', sender, ['send', 'close'])
   if (typeof sender.name !== 'string') throw new TypeError('a sender needs a name')
-  sender.topology?.checkKeys(keys)
   return sender
 }

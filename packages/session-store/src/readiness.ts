@@ -5,9 +5,8 @@ import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
 import { foreignKey } from './operations/key-types.ts'
 import { publishEnd } from './operations/sessions.ts'
-import { checkPartitionsAtStart } from './partitions.ts'
 import { type NodeState, runOnEach } from './redis/nodes.ts'
-import { errorKind, isNotSent, notSent } from './redis/outcomes.ts'
+import { errorKind, isNotSent, isTemporary, notSent } from './redis/outcomes.ts'
 import { parseInfo } from './redis/redis-info.ts'
 import type { Runner } from './redis/runner.ts'
 
@@ -16,8 +15,7 @@ export async function becomeReady(runner: Runner, keys: Keys, timeoutMs: number)
   await untilServed(runner, keys, timeoutMs)
   await checkKeyTypes(runner, keys)
   await requirePublish(runner, keys)
-  const isPartitioned = runner.sender.topology !== undefined || keys.parts().length > 1
-  if (isPartitioned) await checkPartitionsAtStart({ runner, keys })
+  await checkLayout(runner, keys)
   await warnOfEviction(runner)
 }
 
@@ -28,8 +26,8 @@ const WRITE_REFUSALS = new Set(['MISCONF', 'NOREPLICAS', 'OOM', 'READONLY'])
 const PROBED_PARTS = 64
 
 /**
- * Reads a key on every server that holds keys, which fails, unlike PING, on a node whose cluster is down, and sends
- * writes that change nothing: they would only update a member that no key has.
+ * Reads a key on every server that holds keys, which fails, unlike PING, on one that is up and does not serve them, and
+ * sends writes that change nothing: they would only update a member that no key has.
  *
  * @throws StoreError if no server serves its keys.
  */
@@ -62,7 +60,7 @@ export async function pingNodes(
 const PING_INTERVAL_MS = 50
 
 /**
- * Waits until a server serves its keys. (A client also connects to a cluster that is down.)
+ * Waits until a server serves its keys. (A client may connect before.)
  *
  * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed, if it is a replica, or if the store closes;
  *   `ONETRIP_REFUSED` if Redis refuses the keys, and waiting does not help.
@@ -77,7 +75,8 @@ async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promi
     } catch (error) {
       const kind = refusalKind(error)
       if (kind === 'WRONGTYPE') return // `checkKeyTypes` names the key
-      if (kind !== undefined && !TEMPORARY.has(kind)) throw error
+      if (kind !== undefined && !TEMPORARY.has(kind) && !isTemporary((error as StoreError).cause))
+        throw error
       // The last attempt has hardly any time: an earlier one says more.
       const isTold = refusalKind(reason) === 'READONLY' || (reason && !isNotSent(error))
       if (kind === 'READONLY' || !isTold) reason = error as StoreError
@@ -88,14 +87,11 @@ async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promi
   const after = `after ${timeoutMs / 1000} s`
   if (refusalKind(reason) === 'READONLY') throw notSent(`Redis is a replica ${after}`, reason)
   if (!isNotSent(reason)) throw notSent(`no usable reply ${after}`, reason)
-  throw notSent(
-    `no connection ${after}`,
-    (await runner.sender.topology?.whyNotReady?.()) ?? reason.cause,
-  )
+  throw notSent(`no connection ${after}`, reason.cause)
 }
 
-/** Errors of a server, or of its cluster, that is not ready yet. Any other one will not go away by itself. */
-const TEMPORARY = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
+/** Errors of a server that is not ready yet. Any other one will not go away by itself. */
+const TEMPORARY = new Set(['BUSY', 'LOADING', 'MASTERDOWN', 'READONLY'])
 
 /**
  * Writes nothing: no session has an empty id.
@@ -104,6 +100,7 @@ const TEMPORARY = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READ
  *   nothing about the address.
  */
 async function requirePrimary(runner: Runner, keys: Keys): Promise<void> {
+  if (runner.sender.nodes) return // one of several servers may be down
   const remove = {
     commands: [['HDEL', keys.login(''), '']],
     readOnly: true,
@@ -123,7 +120,7 @@ const refusalKind = (error: unknown): string | undefined =>
  * Checks the types of the keys that all sessions share: login, recent and the item counts of all parts. Another
  * program may use the same names. One round trip.
  *
- * Does nothing if they cannot be read: a process must be able to start while a node of a cluster is down, or with
+ * Does nothing if they cannot be read: a process must be able to start while one of several servers is down, or with
  * permissions that lack TYPE.
  *
  * @throws StoreError `ONETRIP_INVALID_INPUT` that names a key of another type.
@@ -137,12 +134,29 @@ async function checkKeyTypes(runner: Runner, keys: Keys): Promise<void> {
   )
 }
 
+/**
+ * Compares the layout of the keys with that of the data, if the keys have a `check`. Only warns if that is not possible:
+ * a process must be able to start while one of several servers is down.
+ *
+ * @throws StoreError `ONETRIP_INVALID_INPUT` if the layouts differ.
+ */
+async function checkLayout(runner: Runner, keys: Keys): Promise<void> {
+  if (!keys.check) return
+  await runner.run(keys.check(keys)).catch((error: StoreError) => {
+    if (error.code === 'ONETRIP_INVALID_INPUT') throw error
+    publishWarning({
+      code: 'ONETRIP_LAYOUT',
+      message: `cannot compare the layout of the keys with that of the data in Redis: ${error.message}. Check that all processes use the same`,
+    })
+  })
+}
+
 /** @throws StoreError `ONETRIP_REFUSED` if the user of Redis may not publish the end of sessions. */
 async function requirePublish(runner: Runner, keys: Keys): Promise<void> {
   const nothing = { commands: [publishEnd(keys, '')], readOnly: true, read: () => undefined }
   await runner.run(nothing).catch((cause: StoreError) => {
-    if (cause.code !== 'ONETRIP_REFUSED') return // a node of a cluster may be down
-    const [channels] = keys.login('').split('{') // without a number of a partition
+    if (cause.code !== 'ONETRIP_REFUSED') return // one of several servers may be down
+    const [channels] = keys.login('').split('{') // without the name of a part
     const message = `the user of Redis lacks permission to publish session ends: give it +publish and &${channels}*`
     throw new StoreError(cause.code, message, { mayHaveWritten: false, cause })
   })
@@ -158,7 +172,7 @@ const readInfo: Operation<ReadonlyMap<string, string>> = {
 }
 
 /**
- * Warns if Redis, or a node of a cluster, may evict keys. Does nothing if INFO is not allowed or lacks the
+ * Warns if Redis, or one of several servers, may evict keys. Does nothing if INFO is not allowed or lacks the
  * policy.
  */
 async function warnOfEviction(runner: Runner): Promise<void> {

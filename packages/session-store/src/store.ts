@@ -572,7 +572,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     input: RepeatableView,
     view: Operation<MaybeData<RecordedView, Asked, Fields> | undefined>,
   ): Promise<MaybeData<RecordedView, Asked, Fields>> {
-    const sameServer = !this.#runner.sender.topology && this.keys.parts().length === 1
+    const sameServer = !this.#runner.sender.nodes && this.keys.parts().length === 1
     const once = recordViewOnce(this.keys, input, { view, sameServer })
     const { view: recorded, countedBy } = await this.#runner.run(once)
     if (recorded !== undefined) return recorded

@@ -1,8 +1,6 @@
-import { createRequire } from 'node:module'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { clusterSender, safeClusterOptions } from '../src/cluster/index.ts'
 import { articleKeys as keys, type StoreWarning } from '../src/index.ts'
 import { serverAt } from '../src/redis/client.ts'
 import { isIoredis5 } from '../src/redis/ioredis-version.ts'
@@ -18,7 +16,6 @@ import {
 import { anyClock } from './retention-fixture.ts'
 
 const server = redisOfThisFile()
-const require = createRequire(import.meta.url)
 
 type Options = Omit<RedisOptions, 'replyMapping'>
 
@@ -123,32 +120,6 @@ test.each<[Options, string]>([
   expect(create).toThrow(words)
 })
 
-test.each([
-  [{ keyPrefix: 'shop:' }, 'keyPrefix'],
-  [{ enableAutoPipelining: true }, 'enableAutoPipelining'],
-  [{ scaleReads: 'slave' as const }, 'scaleReads'],
-  [{ redisOptions: { commandTimeout: 1_000 } }, 'commandTimeout'],
-  [{ redisOptions: { stringNumbers: true } }, 'stringNumbers'],
-  [{ redisOptions: { db: 5 } }, 'db'],
-  [{ retryDelayOnFailover: 100 }, 'retryDelayOnFailover: 0'],
-])('a cluster with %j is refused, and the error names the option', (options, words) => {
-  const client = new Cluster([{ host: '127.0.0.1', port: 1 }], {
-    ...safeClusterOptions,
-    lazyConnect: true,
-    ...(options as object),
-  })
-  onTestFinished(() => client.disconnect())
-  expect(() => clusterSender({ client })).toThrow(words)
-})
-
-/** Loads ioredis once more. */
-function otherIoredis(): typeof import('ioredis') {
-  for (const path of Object.keys(require.cache)) {
-    if (/\/ioredis\//.test(path)) delete require.cache[path]
-  }
-  return require('ioredis')
-}
-
 const framesOff = { code: 'ONETRIP_FRAMES_OFF' }
 
 /** Imports the package as if this version of ioredis were installed. */
@@ -186,28 +157,4 @@ test('a batch is sent as a frame with a verified version, otherwise with pipelin
   expect(pipeline).toHaveBeenCalled()
   expect(published).toMatchObject([framesOff]) // once
   expect(published[0]?.message).toMatch(/6\.99\.0.*Install ioredis@6\.\d+\.\d+,/)
-})
-
-const iovalkey = require('iovalkey') as typeof import('ioredis')
-const nodeRedis = require('redis') as {
-  createCluster(options: object): object
-}
-const lazy = { lazyConnect: true }
-const nodes = [{ host: '127.0.0.1', port: 1 }]
-const clusterOptions = { ...safeClusterOptions, lazyConnect: true }
-
-test('batch warns of a cluster of another copy of ioredis', async () => {
-  const warnings = warningsOfThisTest()
-  const sender = clusterSender({ client: new (otherIoredis().Cluster)(nodes, clusterOptions) })
-  await sender.close()
-  expect(warnings).toMatchObject([framesOff])
-})
-
-test.each([
-  ['a client of one server', () => new Redis(lazy)],
-  ['a cluster of iovalkey', () => new iovalkey.Cluster(nodes, clusterOptions)],
-  ['a cluster of node-redis', () => nodeRedis.createCluster({ rootNodes: [{}] })],
-])('%s is refused as a cluster', (_name, make) => {
-  const client = make() as Cluster
-  expect(() => clusterSender({ client })).toThrow('client must be a Cluster of ioredis')
 })

@@ -1,6 +1,5 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { clusterSender, sentinelSender } from '../src/cluster/index.ts'
 import { createSessionStore, SessionStore, type SessionStoreOptions } from '../src/index.ts'
 import { sessionCookie } from '../src/web/cookie.ts'
 import { newStore, tokens } from './fixture.ts'
@@ -231,13 +230,6 @@ describe('options', () => {
       expect(() => store.janitor(options as never)).toThrow('must be an object')
       expect(() => new SessionStore(options as never)).toThrow('must be an object')
     }
-  })
-
-  test('so does one of a sender', () => {
-    const nodes = ['127.0.0.1:1']
-    const unknown = { nodes, name: 'primary', passwort: 'x' } as object as { nodes: string[] }
-    expect(() => clusterSender(unknown)).toThrow('clusterSender has no option')
-    expect(() => sentinelSender(unknown as never)).toThrow('no option passwort')
   })
 
   test('a store has either redis or sender', () => {

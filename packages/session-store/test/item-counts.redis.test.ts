@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import { recordView, undoView } from '../src/operations/views.ts'
 import { halveCounts } from '../src/retention/rescale.ts'
 import { readyStore } from './fixture.ts'
+import { keysInParts } from './keys-in-parts.ts'
 import { layouts, logIn, retentionServer } from './retention-fixture.ts'
 
 const server = retentionServer()
@@ -100,13 +100,13 @@ test('keeps the most viewed items', async () => {
   })
 })
 
-test('popular items of all partitions match a plain model', async () => {
+test('popular items of all parts match a plain model', async () => {
   const item = fc.oneof(
     fc.integer({ min: 0, max: 40 }).map((number) => `item ${number}`),
     fc.constantFrom('{0}', '}{', '__proto__', '😀', '\ufffc'),
   )
   const input = {
-    partitions: fc.constantFrom(1, 2, 3, 64),
+    parts: fc.constantFrom(1, 2, 3, 64),
     // An item and its number of views; many items have the same count.
     views: fc.array(fc.tuple(item, fc.integer({ min: 1, max: 4 })), {
       minLength: 20,
@@ -115,10 +115,10 @@ test('popular items of all partitions match a plain model', async () => {
     limit: fc.constantFrom(1, 2, 5, 10, 50),
   }
   await fc.assert(
-    fc.asyncProperty(fc.record(input), async ({ partitions, views, limit }) => {
+    fc.asyncProperty(fc.record(input), async ({ parts, views, limit }) => {
       await server.redis.flushall()
       const url = `unix://${server.socket}`
-      const store = await readyStore({ redis: url, keys: partitionedKeys(partitions) })
+      const store = await readyStore({ redis: url, keys: keysInParts(parts) })
       const { token } = await store.login('ada')
       const all = views.flatMap(([name, times]) => new Array<string>(times).fill(name))
       await Promise.all(all.map((name) => store.recordView(token, name)))

@@ -3,7 +3,6 @@ import { dumpOf } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import {
   articleKeys,
   type Keys,
@@ -11,6 +10,7 @@ import {
   type SessionStoreOptions,
 } from '../src/index.ts'
 import { codeOf, gone, idOf, tokens } from './fixture.ts'
+import { keysInParts } from './keys-in-parts.ts'
 import { Model } from './model.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
@@ -141,7 +141,7 @@ export function testModel(tested: Tested): void {
 
   test.each([
     ['articles', articleKeys],
-    ['partitioned', partitionedKeys(8)],
+    ['in parts', keysInParts(8)],
   ])('%s keys: concurrent sessions match a plain model', async (_, keys) => {
     const store = await storeWith(keys)
     const script = fc.array(step, { maxLength: 15 })

@@ -1,8 +1,8 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys, prefixedKeys, type SessionStoreOptions } from '../src/index.ts'
 import { adminForThisTest, gone, idOf, newStore, tokens } from './fixture.ts'
+import { keysInParts } from './keys-in-parts.ts'
 import { Clock, sweepOnly, withAnyClock } from './retention-fixture.ts'
 import { issueToken } from './update-token.ts'
 
@@ -14,7 +14,7 @@ const prefix = 'sh*p [a-z]?\\é:'
 const storeForThisTest = (options: Partial<SessionStoreOptions>, clock = new Clock()) =>
   withAnyClock(newStore({ tokens: { ...tokens, clock: () => clock.ms }, ...options }))
 
-describe.each(Object.entries({ articles: articleKeys, partitioned: partitionedKeys(8) }))(
+describe.each(Object.entries({ articles: articleKeys, 'in parts': keysInParts(8) }))(
   '%s keys',
   (_name, keys) => {
     test('every key begins with the prefix', async () => {

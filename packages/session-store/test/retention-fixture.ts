@@ -1,6 +1,5 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { Redis } from 'ioredis'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import type { Operation, Reply } from '../src/command.ts'
 import {
   articleKeys,
@@ -11,10 +10,11 @@ import {
 } from '../src/index.ts'
 import { sendPipeline } from '../src/redis/frame.ts'
 import { newStore, tokens } from './fixture.ts'
+import { keysInParts } from './keys-in-parts.ts'
 
 export const layouts = Object.entries({
   articles: articleKeys,
-  partitioned: partitionedKeys(8),
+  'in parts': keysInParts(8),
 })
 
 /** A janitor that only ends sessions. */
@@ -54,9 +54,9 @@ export function withAnyClock(store: SessionStore): SessionStore {
   })
 }
 
-/** Deletes the number of partitions that the first start recorded. */
+/** Deletes the number of parts that the first start recorded. */
 const forgetPartitions = (keys: Keys): Operation<void> => ({
-  commands: [['HDEL', keys.janitorTasks(), 'partitions']],
+  commands: [['HDEL', keys.janitorTasks(), 'parts']],
   readOnly: false,
   read: () => undefined,
 })

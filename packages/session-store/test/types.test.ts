@@ -1,7 +1,5 @@
 import { expectTypeOf, test } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import {
-  type Keys,
   type LoginOptions,
   type NewSession,
   type RecordedView,
@@ -32,7 +30,6 @@ test('the types of arguments and results', () => {
   expectTypeOf<Calls['checkWithData']>().resolves.toExtend<Session & { data: SessionData }>()
   expectTypeOf<Calls['checkWithout']>().resolves.toEqualTypeOf<Session>()
   expectTypeOf<Session['user']>().toEqualTypeOf<string | null>()
-  expectTypeOf(partitionedKeys).returns.toEqualTypeOf<Keys>()
 })
 
 test('invalid options do not compile', () => {

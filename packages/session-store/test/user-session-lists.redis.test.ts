@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys, type Keys } from '../src/index.ts'
 import { sendPipeline } from '../src/redis/frame.ts'
 import type { Outcome } from '../src/redis/outcomes.ts'
 import { gone, idOf, inMemory, newStore, readyStore, tokens } from './fixture.ts'
+import { keysInParts } from './keys-in-parts.ts'
 import { Clock, layouts, retentionServer } from './retention-fixture.ts'
 import { issueToken, runUpdateToken } from './update-token.ts'
 
@@ -92,7 +92,7 @@ describe.each(layouts)('%s', (_, keys) => {
 })
 
 test('each step of listing and of ending many sessions is limited in size', async () => {
-  const keys = partitionedKeys(8)
+  const keys = keysInParts(8)
   const clock = new Clock()
   await fill(keys, clock, 5_000)
   const { store, weights } = weighingStore(keys, clock)

@@ -1,9 +1,9 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { partitionedKeys } from '../src/cluster/index.ts'
 import { articleKeys, type SessionStore, StoreError } from '../src/index.ts'
 import { sendPipeline } from '../src/redis/frame.ts'
 import { codeOf, gone, idOf, newStore, readyStore, tokens } from './fixture.ts'
+import { keysInParts } from './keys-in-parts.ts'
 
 const START = 1_700_000_000_000
 
@@ -11,7 +11,7 @@ const server = redisOfThisFile()
 
 describe.each([
   ['articles', articleKeys],
-  ['partitioned', partitionedKeys(8)],
+  ['in parts', keysInParts(8)],
 ])('%s', (_name, keys) => {
   let now = START
   let store: SessionStore
@@ -116,7 +116,7 @@ describe.each([
 test.each(['logoutEverywhere', 'endUserSessions'] as const)(
   '%s can be repeated after any of its operations was not sent, or half executed',
   async (name) => {
-    const keys = partitionedKeys(8)
+    const keys = keysInParts(8)
     const sessions = 120 // two steps
     let operations = 0
     let failing = 0

@@ -1,5 +1,5 @@
+import { type ClusterAddress, shortCluster } from '@onetrip/cluster'
 import { connectionChannel, type Sender } from '@onetrip/session-store'
-import { type ClusterAddress, shortCluster } from '@onetrip/session-store/cluster'
 import { Cluster, type Redis } from 'ioredis'
 import { nameOf, notSent, shortConnection, subscribing, type Target } from './connections.ts'
 import { oneByOne } from './sequential.ts'

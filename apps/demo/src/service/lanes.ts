@@ -1,5 +1,5 @@
+import { parseLocation } from '@onetrip/cluster'
 import { parseRedisUrl } from '@onetrip/session-store'
-import { parseLocation } from '@onetrip/session-store/cluster'
 import { apiUrl, startApi } from '@onetrip/stack/api.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { isAlive } from '@onetrip/stack/processes.ts'

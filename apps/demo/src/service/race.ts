@@ -1,5 +1,5 @@
 import { strategyNames } from '@onetrip/api/variants'
-import { parseLocation } from '@onetrip/session-store/cluster'
+import { parseLocation } from '@onetrip/cluster'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { monitorAll } from '@onetrip/stack/redis-monitors.ts'

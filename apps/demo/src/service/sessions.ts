@@ -1,5 +1,5 @@
-import { articleKeys, type Keys, SessionStore } from '@onetrip/session-store'
-import { clusterSender, parseLocation, partitionedKeys } from '@onetrip/session-store/cluster'
+import { cluster, parseLocation } from '@onetrip/cluster'
+import { SessionStore } from '@onetrip/session-store'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 
 /** Few, so that GET /items/popular, which lists 100 items, still shows the shop's own items. */
@@ -20,11 +20,10 @@ export async function withSessions<Result>(
 ): Promise<Result> {
   // The same key layout as in the APIs.
   const partitions = Number(process.env.REDIS_PARTITIONS || 64)
-  const { cluster } = parseLocation(redis)
-  const keys = cluster ? partitionedKeys(partitions) : articleKeys
+  const isCluster = parseLocation(redis).cluster !== undefined
+  const location = isCluster ? cluster({ redis, partitions }) : { redis }
   const store = new SessionStore({
-    ...(cluster ? { sender: clusterSender(cluster) } : { redis }),
-    keys,
+    ...location,
     tokens: { secrets: [secret] },
     janitor: 'elsewhere',
   })
@@ -40,18 +39,18 @@ export async function withSessions<Result>(
     } finally {
       // Errors are ignored: without Redis, the sessions are gone, too, or expire.
       const ended = names.map((name) => store.endUserSessions(name))
-      await Promise.allSettled([...ended, forget(store, keys)])
+      await Promise.allSettled([...ended, forget(store)])
     }
   } finally {
     await store.close()
   }
 }
 
-function forget(store: SessionStore, keys: Keys): Promise<void> {
+function forget(store: SessionStore): Promise<void> {
   const { itemPrefix, items } = raceItems
   const names = Array.from({ length: items }, (_, index) => `${itemPrefix}${index + 1}`)
   return store.run({
-    commands: keys.allPopular().map((key) => ['ZREM', key, ...names] as const),
+    commands: store.keys.allPopular().map((key) => ['ZREM', key, ...names] as const),
     readOnly: false,
     read: () => undefined,
   })

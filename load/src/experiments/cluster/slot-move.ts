@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { partitionedKeys } from '@onetrip/cluster'
 import { parseInfo } from '@onetrip/session-store'
-import { partitionedKeys } from '@onetrip/session-store/cluster'
 import { Redis } from 'ioredis'
 import { executionMicros, fillByScript } from '../../drivers/redis/commands.ts'
 import type { Context } from '../../experiment/experiment.ts'

@@ -1,5 +1,5 @@
+import { cluster } from '@onetrip/cluster'
 import { SessionStore } from '@onetrip/session-store'
-import { clusterSender, createCluster, partitionedKeys } from '@onetrip/session-store/cluster'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { RedisMonitor, type RedisReading } from '@onetrip/stack/redis-info.ts'
@@ -39,20 +39,14 @@ export async function startViews(
   const servers = isCluster
     ? await startCluster(context, count, CONFIG)
     : [await context.startRedis({ build: 'patched', config: CONFIG })]
-  const addresses = servers.map(({ port }) => ({ host: '127.0.0.1', port }))
-  const common = {
-    janitor: 'elsewhere',
-    deadlineMs: 30_000,
-    tokens: { secrets: [newSecret()] },
-  } as const
+  const nodes = servers.map(({ port }) => `127.0.0.1:${port}`)
+  const deadlineMs = 30_000
+  const signing = { secrets: [newSecret()] }
   const open = async () => {
-    const client = isCluster ? createCluster(addresses) : null
-    if (client) context.defer(() => client.disconnect())
-    const store = new SessionStore(
-      client
-        ? { ...common, sender: clusterSender({ client }), keys: partitionedKeys(partitions) }
-        : { ...common, redis: `redis://127.0.0.1:${addresses[0]?.port}` },
-    )
+    const location = isCluster
+      ? cluster({ redis: { nodes }, partitions, deadlineMs })
+      : { redis: `redis://${nodes[0]}`, deadlineMs }
+    const store = new SessionStore({ ...location, janitor: 'elsewhere', tokens: signing })
     context.defer(() => store.close())
     await store.ready()
     return store
@@ -61,13 +55,13 @@ export async function startViews(
   const users = Array.from({ length: SESSIONS }, (_, index) => `user-${index}`)
   const logins = users.map((user, index) => stores[index % clients]?.login(user))
   const tokens = (await Promise.all(logins)).flatMap((session) => session?.token ?? [])
-  const nodes: Watched[] = []
+  const watched: Watched[] = []
   for (const server of servers) {
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
-    nodes.push({ server, monitor })
+    watched.push({ server, monitor })
   }
-  return { nodes, stores, tokens, nextItem: skewedItems(ITEMS, seededRandom(SEED)) }
+  return { nodes: watched, stores, tokens, nextItem: skewedItems(ITEMS, seededRandom(SEED)) }
 }
 
 /**

@@ -218,7 +218,7 @@ type WrittenData = { version: number } | 'gone' | 'conflict' | 'full'
  * between the change of a field and that of the version, and overwrite the change; and they could not check the
  * maximum number of fields. The script takes 6 us of Redis's CPU, plain commands 2 us (2026-11-22).
  *
- * Keys, all in one slot: login, recent, data.
+ * Keys, all of one part: login, recent, data.
  */
 export function writeData(
   keys: Keys,

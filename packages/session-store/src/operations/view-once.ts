@@ -75,10 +75,10 @@ interface ViewOnce<View> {
  * `recordView` with a script instead of ZINCRBY: for ten minutes, all calls with the same key count once.
  *
  * On one Redis (`sameServer`), the script also reads the login, so it counts no view of a session that is gone, and a
- * count is never undone. On a cluster, item counts and logins are on different nodes. There, the count of a session
+ * count is never undone. On several servers, item counts and logins may be apart. There, the count of a session
  * that is gone must be undone (`undoViewOnce`), which is not possible if another call may rely on it.
  *
- * Keys: those of the operation, and the marker of this view, in the slot of the item's count.
+ * Keys: those of the operation, and the marker of this view, of the part of the item's count.
  *
  * @param view `recordView`, perhaps with data. Its last two commands count the view and read the login.
  */

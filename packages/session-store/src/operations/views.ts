@@ -132,9 +132,8 @@ export interface PopularItem {
 }
 
 /**
- * The most viewed items, most viewed first. The result is exact: all views of an item are counted in one
- * partition, so the top `limit` of all items are among the top `limit` of each partition. Keys: item
- * counts.
+ * The most viewed items, most viewed first. The result is exact: all views of an item are counted in one part, so the
+ * top `limit` of all items are among the top `limit` of each part. Keys: item counts.
  */
 export function popularItems(keys: Keys, limit: number): Operation<PopularItem[]> {
   return {

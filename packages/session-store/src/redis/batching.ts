@@ -10,7 +10,7 @@ import type { Sender } from './sender.ts'
 const [MIN_OPERATIONS, MAX_OPERATIONS, MAX_SHARE] = [16, 64, 1 / 4]
 
 /** The operation of one caller, which waits for its outcomes. */
-export interface Waiting {
+interface Waiting {
   readonly list: CommandList
   resolve(outcomes: readonly Outcome[]): void
   reject(error: unknown): void
@@ -23,8 +23,7 @@ export interface Waiting {
  * @throws TypeError for a sender to several servers: operations would wait for servers that they do not use.
  */
 export function batching(sender: Sender): Sender {
-  if (sender.topology)
-    throw new TypeError('batching is for one server; clusterSender batches itself')
+  if (sender.nodes) throw new TypeError('batching is for a sender to one server')
   return {
     name: sender.name,
     close: () => sender.close(),
@@ -35,9 +34,7 @@ export function batching(sender: Sender): Sender {
 }
 
 /** Returns a function `send` that collects the operations of one event-loop turn for `flush`. */
-export function collecting(
-  flush: (waiting: readonly Waiting[]) => Promise<unknown>,
-): Sender['send'] {
+function collecting(flush: (waiting: readonly Waiting[]) => Promise<unknown>): Sender['send'] {
   let queue: Waiting[] = []
   let scheduled: NodeJS.Immediate | undefined
   let inFlight = 0
@@ -63,7 +60,7 @@ export function collecting(
 }
 
 /** Sends the operations one after the other, and gives each caller its outcomes. */
-export async function sendTogether(
+async function sendTogether(
   sender: Pick<Sender, 'send'>,
   waiting: readonly Waiting[],
 ): Promise<void> {

@@ -35,7 +35,7 @@ export const isWritable = ({ status, stream }: Redis): boolean =>
   status === 'ready' && stream.writable
 
 /** Publishes when the connection opens and when it ends, and limits its handshake. Returns a function that stops this. */
-export function watchConnection(redis: Redis, stalledAfterMs: number): () => void {
+function watchConnection(redis: Redis, stalledAfterMs: number): () => void {
   let isOpen = redis.status === 'ready'
   const onConnect = () => {
     isOpen = true

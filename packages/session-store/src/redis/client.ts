@@ -29,7 +29,7 @@ export function serverAt(redis: string | RedisOptions): Server {
 }
 
 /** Options that the store does not support, and why. */
-export const unsupportedOptions = {
+const unsupportedOptions = {
   commandTimeout: 'the store has its own deadline, deadlineMs',
   reconnectOnError: 'it can resend a command',
   stringNumbers: 'the store expects numbers, not strings',
@@ -51,7 +51,7 @@ function checkedRedisOptions(redis: string | RedisOptions): RedisOptions {
  * connection killed with 20 increments in flight applied all 20 twice; with `maxRetriesPerRequest: 0` they
  * failed at once (ioredis 6.0.0, 2026-11-21).
  */
-export const safeRedisOptions = {
+const safeRedisOptions = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
@@ -68,8 +68,12 @@ export const retryDelayMs = (attempt: number) =>
  *
  * @throws TypeError if the location is invalid or the timeout is not between 1 ms and a day.
  */
-export function longLivedConnection(redis: string | RedisOptions, connectTimeoutMs: number): Redis {
-  return longLived(serverAt(redis), connectTimeoutMs)
+export function longLivedConnection(given: string | RedisOptions, connectTimeoutMs: number): Redis {
+  const server = serverAt(given)
+  checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
+  const redis = server.shared(connectTimeoutMs)
+  limitHandshake(redis, DEADLINES_UNTIL_STALLED * connectTimeoutMs)
+  return redis
 }
 
 /**
@@ -83,15 +87,8 @@ export const shortLivedConnection = (
   connectTimeoutMs: number,
 ): Redis => serverAt(redis).short(connectTimeoutMs)
 
-export function longLived(server: Server, connectTimeoutMs: number): Redis {
-  checkRange('connectTimeoutMs', connectTimeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
-  const redis = server.shared(connectTimeoutMs)
-  limitHandshake(redis, DEADLINES_UNTIL_STALLED * connectTimeoutMs)
-  return redis
-}
-
 /** `Server.shared` with these options of ioredis. */
-export const sharedConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
+const sharedConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
   requireDatabase(
     new Redis({
       connectionName: 'onetrip',
@@ -112,7 +109,7 @@ export const sharedConnection = (server: RedisOptions, connectTimeoutMs: number)
 const isOfReplica = (error: Error): boolean => errorKind(error) === 'READONLY'
 
 /** `Server.short` with these options of ioredis, and otherwise its defaults. */
-export const shortConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
+const shortConnection = (server: RedisOptions, connectTimeoutMs: number): Redis =>
   requireDatabase(
     new Redis({
       ...server,

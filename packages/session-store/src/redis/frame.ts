@@ -1,4 +1,4 @@
-import type { Command as IoredisCommand, Redis } from 'ioredis'
+import { type Command as IoredisCommand, Redis } from 'ioredis'
 import type { Command, Reply } from '../command.ts'
 import { publishWarning } from '../diagnostics.ts'
 import { isWritable } from './client-watch.ts'
@@ -9,22 +9,20 @@ import { notSent, type Outcome } from './outcomes.ts'
 export type Send = (redis: Redis, commands: readonly Command[]) => Promise<Outcome[]>
 
 /**
- * `sendFrame` if it works with the clients, otherwise `sendPipeline`, with a warning.
- *
- * @param isOwnCopy Whether the clients are of the copy of ioredis that this package imports.
+ * `sendFrame` if it works with the installed ioredis, otherwise `sendPipeline`, with a warning. A client of another copy
+ * of ioredis always gets a pipeline.
  */
-export function sendWith(isOwnCopy: boolean): Send {
-  const why = whyUnverified ?? (isOwnCopy ? undefined : FOREIGN_COPY)
-  if (why === undefined) return sendFrame
+export function sendWith(): Send {
+  if (whyUnverified === undefined) {
+    return (redis, commands) =>
+      redis instanceof Redis ? sendFrame(redis, commands) : sendPipeline(redis, commands)
+  }
   publishWarning({
     code: 'ONETRIP_FRAMES_OFF',
-    message: `the store sends pipelines of ioredis instead of frames, which costs about half of the gain in CPU: ${why}`,
+    message: `the store sends pipelines of ioredis instead of frames, which costs about half of the gain in CPU: ${whyUnverified}`,
   })
   return sendPipeline
 }
-
-const FOREIGN_COPY =
-  'the client was created by another copy of ioredis than the one that this package imports. Install one copy (npm ls ioredis lists them), or set url instead of client'
 
 export const sendPipeline: Send = async (redis, commands) => {
   const queued = redis.pipeline()
@@ -45,7 +43,7 @@ function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[
   return new Promise((resolve, reject) => {
     if (commands.length === 0) return resolve([])
     const text = encode(commands) // first: it must not throw after ioredis expects replies
-    // Otherwise ioredis would keep the frame in its offline queue, which clients of a cluster have.
+    // Otherwise ioredis would keep the frame in its offline queue, which some clients have.
     if (!isWritable(redis)) return reject(notSent('there is no connection'))
     const replies = new Replies(commands.length, resolve)
     // Synchronous, so that ioredis's queue expects either all replies of the frame or none.

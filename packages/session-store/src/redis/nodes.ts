@@ -30,7 +30,7 @@ export async function runOnEach<Result>(
 
 /** A server that holds keys. */
 export interface NodeState {
-  /** `host:port`, or the path of a Unix socket; `none` for slots of a cluster without a node. */
+  /** `host:port`, or the path of a Unix socket; `none` for keys that no server has. */
   readonly node: string
   /** Why the server does not serve its keys; absent if it does. */
   readonly error?: StoreError

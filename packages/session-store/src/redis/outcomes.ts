@@ -12,14 +12,12 @@ export const isRefusal = (outcome: Outcome): outcome is Error =>
 /** The first word of Redis's error, such as `WRONGTYPE` or `MOVED`. The rest may quote an argument. */
 export const errorKind = ({ message }: Error): string => message.split(' ', 1)[0] ?? ''
 
-const CLUSTER_REFUSALS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'])
-
-/** Whether a node of a cluster did not execute a command because of the state of its slot; true also for scripts. */
-export const isRefusedByCluster = (outcome: Outcome | undefined): boolean =>
-  outcome instanceof Error && isRefusal(outcome) && CLUSTER_REFUSALS.has(errorKind(outcome))
+/** Whether the sender knows that the server executed nothing, not even of a script, and that waiting may help. */
+export const isTemporary = (outcome: unknown): boolean =>
+  outcome instanceof Error && Reflect.get(outcome, 'temporary') === true
 
 /** Whether the reply was lost, or the command was not sent. */
-export const isLost = (outcome: Outcome): outcome is Error =>
+const isLost = (outcome: Outcome): outcome is Error =>
   outcome instanceof Error && !isRefusal(outcome)
 
 /**
@@ -73,7 +71,7 @@ const isRefusedScript = ([name, text]: Command, refusal: Error): boolean =>
 function mayHaveChanged(command: Command, outcome: Outcome): boolean {
   if (isRead(command) || isNotSent(outcome)) return false
   if (isRefusal(outcome)) {
-    if (isRefusedByCluster(outcome) || isRefusedScript(command, outcome)) return false
+    if (isTemporary(outcome) || isRefusedScript(command, outcome)) return false
     return mayWriteBeforeFailing(command)
   }
   return !(outcome === 0 && REMOVALS.has(command[0]))
@@ -116,12 +114,10 @@ export function notSent(why: string, cause?: unknown): StoreError {
   return new StoreError('ONETRIP_NOT_SENT', `not sent to Redis: ${why}`, { cause })
 }
 
-/** @param server The server at its limit; empty if the sender does not name its servers. */
-export function overloaded(inFlight: number, server?: string): StoreError {
-  const where = server === undefined ? '' : ` to ${server}`
+export function overloaded(inFlight: number): StoreError {
   return new StoreError(
     'ONETRIP_OVERLOADED',
-    `not sent to Redis: ${inFlight} operations are in flight${where}, the maximum (maxInFlight)`,
+    `not sent to Redis: ${inFlight} operations are in flight, the maximum (maxInFlight)`,
   )
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Cluster, Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { publishRoundTrip } from '../diagnostics.ts'
 import type { Server } from './client.ts'
 import { type ClientWatch, watchClient } from './client-watch.ts'
@@ -29,7 +29,7 @@ interface PooledClient {
  * connections when it first sends something.
  */
 export function pooled({ server, poolSize, deadlineMs }: PoolOptions): Sender {
-  const sendTo = sendWith(true)
+  const sendTo = sendWith()
   const stalledAfterMs = DEADLINES_UNTIL_STALLED * deadlineMs
   const stalls = new Deadlines(stalledAfterMs)
   const pool = Array.from({ length: poolSize }, (): PooledClient => {
@@ -121,8 +121,14 @@ function reopen(redis: Redis): void {
   redis.stream?.destroy(new Error('no reply for too long'))
 }
 
-/** Closes a connection that this package opened. Resolves when it is closed. */
-export async function disconnect(client: Redis | Cluster): Promise<void> {
+interface Closable {
+  readonly status: string
+  disconnect(): void
+  once(event: 'end', onEnd: () => void): unknown
+}
+
+/** Closes a client of ioredis that does not belong to the application. Resolves when it is closed. */
+export async function disconnect(client: Closable): Promise<void> {
   // Without an open socket no 'end' follows: disconnect() only cancels the next attempt to connect.
   if (['wait', 'reconnecting', 'close', 'end'].includes(client.status)) return client.disconnect()
   const ended = new Promise<void>((resolve) => client.once('end', () => resolve()))

@@ -136,17 +136,14 @@ export function checkTls(tls: ConnectionOptions): void {
 const invalid = (reason: string) => new TypeError(`invalid Redis URL: ${reason}`)
 
 /** @throws TypeError if the host or the port is invalid. */
-export function hostOf(
-  { hostname, port, pathname, search, hash }: URL,
-  defaultPort = DEFAULT_PORT,
-) {
+function hostOf({ hostname, port, pathname, search, hash }: URL) {
   // Must come first: these parts may be the rest of a password, which other messages would quote.
   if (`${pathname}${search}${hash}`.includes('@')) {
     throw invalid('a / ? # or @ in the user name or password must be percent-encoded')
   }
   if (hostname === '') throw invalid('the host is missing')
   if (port === '0') throw invalid('the port must be a number from 1 to 65535')
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || defaultPort) }
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || DEFAULT_PORT) }
 }
 
 /** Without `servername`, Node sends no SNI. SNI does not allow IP addresses. */

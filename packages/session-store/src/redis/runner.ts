@@ -59,25 +59,20 @@ export interface Runner {
 interface RunnerLimits {
   /** Timeout of an operation. After it, the operation still counts as in flight until it settles. */
   deadlineMs: number
-  /** Maximum number of operations in flight to one server; more are rejected. */
+  /** Maximum number of operations in flight; more are rejected. */
   maxInFlight: number
 }
 
 interface AttemptOptions {
   readOnly: boolean
   timeoutMs?: number | undefined
-  /** The servers that are used, if the sender has several. Each has a limit of its own. */
-  servers?: readonly string[] | undefined
+  /** Default true. */
+  limited?: boolean
 }
 
-/** No limit. */
-const NO_SERVERS: readonly string[] = []
-
 export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: RunnerLimits): Runner {
-  const { topology } = sender
   const deadlines = new Deadlines(deadlineMs)
   let inFlight = 0
-  const inFlightByServer = new Map<string, number>()
   let calls = 0
   const closing = new AbortController()
   let whenClosed: Promise<void> | undefined
@@ -87,15 +82,13 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
   function attempt<Sent, Result>(
     start: () => Promise<Sent>,
     read: (sent: Sent) => Result,
-    { readOnly, timeoutMs, servers }: AttemptOptions,
+    { readOnly, timeoutMs, limited = true }: AttemptOptions,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(operationError(error, readOnly))
       if (closed) return fail(notSent('the store is closed'))
-      if (!servers && inFlight >= maxInFlight) return fail(overloaded(inFlight))
-      const full = servers?.find((server) => inFlightTo(server) >= maxInFlight)
-      if (full !== undefined) return fail(overloaded(maxInFlight, full))
-      count(servers, 1)
+      if (limited && inFlight >= maxInFlight) return fail(overloaded(inFlight))
+      inFlight++
       let isLate = false
       const timer = timeoutMs === undefined ? deadlines : new Deadlines(timeoutMs)
       const deadline = timer.start(() => {
@@ -103,7 +96,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
         fail(lateReply(readOnly))
       })
       const settle = (answer: () => void) => {
-        count(servers, -1)
+        inFlight--
         if (inFlight === 0) onIdle?.()
         timer.stop(deadline)
         if (isLate) return
@@ -120,24 +113,10 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
     })
   }
 
-  /** Counts an operation once in total, and once for each server that it uses. */
-  function count(servers: readonly string[] | undefined, change: 1 | -1): void {
-    inFlight += change
-    if (!servers) return
-    for (const server of servers) {
-      const left = inFlightTo(server) + change
-      if (left > 0) inFlightByServer.set(server, left)
-      else inFlightByServer.delete(server)
-    }
-  }
-
-  const inFlightTo = (server: string): number => inFlightByServer.get(server) ?? 0
-
   function send<Result>(operation: Operation<Result>, list: CommandList): Promise<Result> {
     const { readOnly } = operation
-    const servers = topology?.serversOf?.(list.commands)
     const read = (outcomes: readonly Outcome[]) => readOutcomes(operation, outcomes)
-    return attempt(() => sender.send(list), read, { readOnly, servers })
+    return attempt(() => sender.send(list), read, { readOnly })
   }
 
   function run<Result>(operation: Operation<Result>): Promise<Result> {
@@ -148,13 +127,9 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
   }
 
   async function nodes(timeoutMs = deadlineMs): Promise<readonly NodeSender[]> {
-    if (topology) {
-      const options = { readOnly: true, timeoutMs, servers: NO_SERVERS }
-      return await attempt(
-        () => topology.nodes(),
-        (nodes) => nodes,
-        options,
-      )
+    const known = sender.nodes?.bind(sender)
+    if (known) {
+      return await attempt(known, (nodes) => nodes, { readOnly: true, timeoutMs, limited: false })
     }
     const name = sender.connections?.().server ?? sender.name
     return [{ name, send: (list) => sender.send(list) }]
@@ -202,7 +177,7 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
       attempt(
         () => node.send({ commands: operation.commands }),
         (outcomes) => readOutcomes(operation, outcomes),
-        { readOnly: true, timeoutMs, servers: NO_SERVERS },
+        { readOnly: true, timeoutMs, limited: false },
       ),
     begin,
     end,

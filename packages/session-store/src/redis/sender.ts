@@ -1,5 +1,4 @@
-import type { Command, CommandList } from '../command.ts'
-import type { Keys } from '../keys.ts'
+import type { CommandList } from '../command.ts'
 import type { Outcome } from './outcomes.ts'
 
 /**
@@ -11,7 +10,8 @@ export interface Sender {
   readonly name: string
   /**
    * Sends the commands in order and resolves with one outcome for each: Redis's reply; an `Error` named
-   * `ReplyError` if Redis returned an error; any other `Error` if the reply was lost. A rejection means that all
+   * `ReplyError` if Redis returned an error (with `temporary: true` if it executed nothing, not even of a script, and
+   * waiting may help); any other `Error` if the reply was lost. A rejection means that all
    * replies were lost, except that a `StoreError` is passed to the caller unchanged.
    *
    * After a lost reply, it may omit the remaining outcomes; they count as lost, too: Redis may have executed the
@@ -23,8 +23,12 @@ export interface Sender {
   close(): Promise<void>
   /** The state of the connections, for metrics. Omit it if there are none between two operations. */
   connections?(): Connections
-  /** Omit it if all keys are on one server. */
-  readonly topology?: Topology
+  /**
+   * The servers that share the keys. Omit it if all keys are on one server.
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT` if they are not known.
+   */
+  nodes?(): Promise<readonly NodeSender[]>
   /**
    * Subscribes to these channels of Redis with a connection of its own, which does not reconnect. Omit it if the sender
    * cannot: `onSessionEnded` then rejects.
@@ -43,7 +47,7 @@ export interface Subscription {
 }
 
 interface Connections {
-  /** Connections, up or not. On a cluster: one to each primary. */
+  /** Connections, up or not. With several servers: one to each. */
   connections: number
   /** Connections that are up. */
   ready: number
@@ -51,24 +55,9 @@ interface Connections {
   server?: string
 }
 
-/** Several servers that share the keys, such as a Redis Cluster. */
-export interface Topology {
-  /** The servers that hold keys. @throws StoreError `ONETRIP_NOT_SENT` if they are not known. */
-  nodes(): Promise<readonly NodeSender[]>
-  /**
-   * The servers that have the keys of the commands, at least one: `maxInFlight` applies to each. Omit it if
-   * `maxInFlight` applies to all of them together.
-   */
-  serversOf?(commands: readonly Command[]): readonly string[]
-  /** @throws TypeError unless the servers can have these keys, as with `partitionedKeys()`. */
-  checkKeys(keys: Keys): void
-  /** Finds out why no server can be reached, for the error of `ready`. */
-  whyNotReady?(): Promise<unknown>
-}
-
 /** One server that holds keys. */
 export interface NodeSender {
-  /** `host:port`, or the path of a Unix socket; `none` for slots of a cluster without a node. */
+  /** `host:port`, or the path of a Unix socket; `none` for keys that no server has. */
   readonly name: string
   /** As `Sender.send`, but only to this server. If another one has the key, the outcome is null. */
   send(list: CommandList): Promise<readonly Outcome[]>

@@ -82,7 +82,7 @@ return { viewed, data, owner }`
 
 /**
  * Ends a session of a guest or of this user, and returns its records. Returns undefined if there is no such session.
- * Later writes to it are rejected or undone. Keys, all in one slot: login, recent, viewed, data.
+ * Later writes to it are rejected or undone. Keys, all of one part: login, recent, viewed, data.
  */
 function takeOld(keys: Keys, { id, user }: NewLogin): Operation<OldRecords | undefined> {
   const own = [keys.login(id), keys.recent(id), keys.viewed(id), keys.data(id)]
@@ -99,7 +99,7 @@ function takeOld(keys: Keys, { id, user }: NewLogin): Operation<OldRecords | und
 
 /**
  * Overwrites views and data of the new session with these records. Returns whether the session still exists; if
- * not, call `undoRewrite`, which removes the views. Keys, all in one slot: viewed, login, recent, data.
+ * not, call `undoRewrite`, which removes the views. Keys, all of one part: viewed, login, recent, data.
  */
 function rewrite(
   keys: Keys,

@@ -1,21 +1,20 @@
+import { disconnectionChannel, roundTripChannel } from '@onetrip/session-store'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ClusterSenderOptions, clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import { disconnectionChannel, roundTripChannel } from '../src/index.ts'
+import { idOf, messagesOf, newStore, outcomeOf } from '../../session-store/test/fixture.ts'
+import { type ClusterAddress, type ClusterOptions, cluster, partitionedKeys } from '../src/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
-import { idOf, messagesOf, newStore, outcomeOf } from './fixture.ts'
 
 const keys = partitionedKeys()
 
 const servers = clusterOfThisFile({ config: { appendfsync: 'always' } }) // one of them is killed
 const names = () => servers.nodes.map(({ address }) => address)
 
-function storeAt(options: ClusterSenderOptions = {}) {
-  const deadlineMs = 20_000
-  const sender = clusterSender({ nodes: names(), deadlineMs, ...options })
-  return newStore({ deadlineMs: options.deadlineMs ?? deadlineMs, sender, keys, prefix: 'shop:' })
+function storeAt({ nodes = names(), ...options }: Partial<ClusterAddress & ClusterOptions> = {}) {
+  const location = cluster({ deadlineMs: 20_000, ...options, redis: { nodes } })
+  return newStore({ ...location, prefix: 'shop:' })
 }
 
 describe('a cluster', () => {
@@ -58,10 +57,9 @@ describe('a cluster', () => {
 })
 
 test('an empty list of commands', async () => {
-  const sender = clusterSender({ nodes: names() })
-  onTestFinished(() => sender.close())
-  await newStore({ sender, keys }).ready()
-  expect(await sender.send({ commands: [] })).toEqual([])
+  const location = cluster({ redis: { nodes: names() } })
+  await newStore(location).ready()
+  expect(await location.sender.send({ commands: [] })).toEqual([])
 })
 
 test('a view is one round trip, with at most one pipeline to each node', async () => {
@@ -175,8 +173,8 @@ test('a node of a cluster cannot be used as a single Redis, nor a single Redis a
   })
   const [port = 0] = await freePorts(1)
   await redisForThisTest({ port })
-  const cluster = storeAt({ nodes: [`127.0.0.1:${port}`] })
-  await expect(cluster.ready(500)).rejects.toMatchObject({
+  const single = storeAt({ nodes: [`127.0.0.1:${port}`] })
+  await expect(single.ready(500)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     cause: { message: expect.stringContaining('cluster support disabled') },
   })
@@ -188,8 +186,8 @@ test.each([
   [{ nodes: ['redis:0'] }, 'the port must be a number from 1 to 65535'],
   [{ nodes: ['redis:1'], username: 'api' }, 'username needs a password'],
   [{ nodes: ['redis:1'], tls: { cert: 'x' } }, 'set both cert and key, or neither'],
-  [{}, 'either nodes or client'],
-])('%j is refused: %s', (options, message) => {
-  expect(() => clusterSender(options)).toThrow(TypeError)
-  expect(() => clusterSender(options)).toThrow(message)
+  [{ nodes: ['redis:1'], node: 'redis' }, 'redis has no option node:'],
+])('%j is refused: %s', (redis, message) => {
+  expect(() => cluster({ redis })).toThrow(TypeError)
+  expect(() => cluster({ redis })).toThrow(message)
 })

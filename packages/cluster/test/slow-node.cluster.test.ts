@@ -1,22 +1,15 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import type { SessionStoreOptions } from '../src/index.ts'
+import { newStore, warningsOfThisTest } from '../../session-store/test/fixture.ts'
+import { type ClusterOptions, cluster, partitionedKeys } from '../src/index.ts'
 import { itemOn, loginOn, placeOf } from './cluster-places.ts'
-import { newStore, warningsOfThisTest } from './fixture.ts'
 
 // A stopped node must stay slow: no node may call it failed.
 const servers = clusterOfThisFile({ config: { 'cluster-node-timeout': '60000' } })
 
-function storeAt(options: Partial<SessionStoreOptions> = {}) {
-  const nodes = servers.nodes.map(({ address }) => address)
-  const { deadlineMs = 20_000 } = options
-  return newStore({
-    sender: clusterSender({ nodes, deadlineMs }),
-    keys: partitionedKeys(),
-    deadlineMs,
-    ...options,
-  })
+function storeAt(options: Partial<ClusterOptions> = {}) {
+  const redis = { nodes: servers.nodes.map(({ address }) => address) }
+  return newStore(cluster({ redis, deadlineMs: 20_000, ...options }))
 }
 
 /** Stops a node. Returns a function that resumes it, which is also called when the current test ends. */
@@ -89,12 +82,12 @@ test('if the node with the number of partitions is down, a start only warns', as
   const warnings = warningsOfThisTest()
   await storeAt().ready()
   const resume = stop(placeOf(partitionedKeys().janitorTasks()))
-  await storeAt({ keys: partitionedKeys(16), deadlineMs: 500 }).ready()
-  expect(warnings).toMatchObject([{ code: 'ONETRIP_PARTITIONS' }])
+  await storeAt({ partitions: 16, deadlineMs: 500 }).ready()
+  expect(warnings).toMatchObject([{ code: 'ONETRIP_LAYOUT' }])
   resume()
   await expect
     .poll(() =>
-      storeAt({ keys: partitionedKeys(16) })
+      storeAt({ partitions: 16 })
         .ready()
         .then(() => 'started', String),
     )

@@ -1,7 +1,7 @@
+import type { SessionStore } from '@onetrip/session-store'
 import calculateSlot from 'cluster-key-slot'
-import { partitionedKeys } from '../src/cluster/index.ts'
-import type { SessionStore } from '../src/index.ts'
-import { idOf } from './fixture.ts'
+import { idOf } from '../../session-store/test/fixture.ts'
+import { partitionedKeys } from '../src/index.ts'
 
 const keys = partitionedKeys()
 

@@ -1,23 +1,7 @@
+import { type Command, isRead, type Outcome, type Reply } from '@onetrip/session-store'
 import type { Cluster, Command as IoredisCommand } from 'ioredis'
-import type { Command, Reply } from '../command.ts'
-import {
-  errorKind,
-  isRead,
-  isRefusal,
-  isRefusedByCluster,
-  type Outcome,
-} from '../redis/outcomes.ts'
+import { explained, isRedirection, isRefusal, isTemporary } from './outcomes.ts'
 import { slotOf } from './slots.ts'
-
-const REDIRECTIONS = new Set(['MOVED', 'ASK'])
-
-/** Whether a node refused a command because another node has to execute it. */
-const isRedirection = (outcome: Outcome | undefined): boolean =>
-  outcome instanceof Error && REDIRECTIONS.has(errorKind(outcome))
-
-/** A redirection of a command that is only for this node counts as no reply: the node serves its own keys. */
-export const nullIfRedirected = (outcome: Outcome): Outcome =>
-  isRedirection(outcome) ? null : outcome
 
 /**
  * The places of the commands to send again, by slot: those that the node refused because their slot has moved,
@@ -41,9 +25,7 @@ export function placesToResend(
   return [...bySlot.values()].flatMap((places) => {
     const first = places.findIndex(isRefused)
     if (first < 0) return []
-    const last = places.findLastIndex(
-      (place) => !reads(place) && !isRefusedByCluster(outcomes[place]),
-    )
+    const last = places.findLastIndex((place) => !reads(place) && !isTemporary(outcomes[place]))
     const isRepeatable = (place: number, at: number) => reads(place) && at > first && at > last
     return [places.filter((place, at) => isRefused(place) || isRepeatable(place, at))]
   })
@@ -77,6 +59,6 @@ export async function redirected(cluster: Cluster, [name, ...args]: Command): Pr
   try {
     return (await cluster.call.apply(caller as unknown as Cluster, [name, ...args])) as Reply
   } catch (error) {
-    return refusal ?? (error as Error)
+    return explained(refusal ?? (error as Error))
   }
 }

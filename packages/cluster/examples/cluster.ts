@@ -1,10 +1,12 @@
+import { cluster } from '@onetrip/cluster'
 import { SessionStore } from '@onetrip/session-store'
-import { clusterSender, partitionedKeys } from '@onetrip/session-store/cluster'
 
 const port = Number(process.env.REDIS_PORT ?? 7000)
 const store = new SessionStore({
-  sender: clusterSender({ nodes: [`127.0.0.1:${port}`] }), // name several; it discovers the others
-  keys: partitionedKeys(64), // the same number in every process; it cannot change later
+  ...cluster({
+    redis: `redis+cluster://127.0.0.1:${port}`, // name several nodes: one may be down
+    partitions: 64, // the same number in every process; it cannot change later
+  }),
   tokens: { secrets: [process.env.SESSION_SECRET ?? ''] },
 })
 await store.ready()

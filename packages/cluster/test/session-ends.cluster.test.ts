@@ -1,14 +1,14 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import { expect, test } from 'vitest'
-import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
+import { idOf, readyStore } from '../../session-store/test/fixture.ts'
+import { cluster } from '../src/index.ts'
 import { loginOn } from './cluster-places.ts'
-import { idOf, readyStore } from './fixture.ts'
 
 const servers = clusterOfThisFile()
 
-const storeForThisTest = (options = {}) => {
-  const sender = clusterSender({ nodes: servers.nodes.map(({ address }) => address) })
-  return readyStore({ sender, keys: partitionedKeys(), ...options })
+const storeForThisTest = () => {
+  const redis = { nodes: servers.nodes.map(({ address }) => address) }
+  return readyStore({ ...cluster({ redis }), deadlineMs: 20_000 })
 }
 
 /** The node that has a subscriber. */

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { longLivedConnection, type SessionStore } from '@onetrip/session-store'
 import { MASTER_NAME, type TestSentinels, testSentinels } from '@onetrip/stack/testing/sentinel.ts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { sentinelConnection, sentinelSender } from '../src/cluster/index.ts'
-import type { SessionStore } from '../src/index.ts'
-import { newStore, outcomeOf } from './fixture.ts'
+import { newStore, outcomeOf } from '../../session-store/test/fixture.ts'
+import { sentinel as toPrimary } from '../src/index.ts'
 
 /** Sentinels that a busy machine holds up for two seconds wait for thirty (their TILT mode). */
 const failover = { timeout: 90_000 }
@@ -18,10 +18,11 @@ describe('sentinels with a password', () => {
   afterEach(() => redis.stop())
 
   function storeAt(deadlineMs = 2_000): SessionStore {
-    const sentinel = { nodes: addresses(), name: MASTER_NAME, sentinelPassword }
-    return newStore({ sender: sentinelSender({ ...sentinel, deadlineMs }), deadlineMs })
+    return newStore({ ...primary(), deadlineMs })
   }
   const addresses = () => redis.sentinels.map(({ port }) => `127.0.0.1:${port}`)
+  const primary = () =>
+    toPrimary({ redis: { nodes: addresses(), name: MASTER_NAME, sentinelPassword } })
 
   test('finds the primary, even if a sentinel is down', async () => {
     const printed = vi.spyOn(console, 'error')
@@ -73,10 +74,8 @@ describe('sentinels with a password', () => {
   const stopped = 'a master that is stopped is left as soon as the sentinels name another one'
   test(stopped, { timeout: 2 * failover.timeout }, async () => {
     const [master, replica] = redis.servers
-    const redisOf = sentinelConnection(
-      { nodes: addresses(), name: MASTER_NAME, sentinelPassword },
-      60_000, // so that only a report of the sentinels can end the connection
-    )
+    // So long that only a report of the sentinels can end the connection.
+    const redisOf = longLivedConnection(primary().redis, 60_000)
     onTestFinished(() => redisOf.disconnect())
     redisOf.on('error', () => {})
     await redisOf.connect()
@@ -95,7 +94,7 @@ describe('sentinels with a password', () => {
 const known = new Set(['ONETRIP_NOT_SENT', 'ONETRIP_OUTCOME_UNKNOWN', 'ONETRIP_REFUSED'])
 
 test('without a reachable sentinel, ready() fails with the reason in bounded time', async () => {
-  const store = newStore({ sender: sentinelSender({ nodes: ['127.0.0.1:1'], name: MASTER_NAME }) })
+  const store = newStore(toPrimary({ redis: `redis+sentinel://127.0.0.1:1/${MASTER_NAME}` }))
   await expect(store.ready(500)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     cause: { message: expect.stringContaining('All sentinels are unreachable') },
@@ -104,11 +103,12 @@ test('without a reachable sentinel, ready() fails with the reason in bounded tim
 
 test.each([
   [{ nodes: ['redis:1'], name: '' }, 'sentinel needs the name of the primary'],
+  [{ nodes: ['redis'], name: 'm', passwort: 'x' }, 'redis has no option passwort:'],
   [{ nodes: ['redis 1'], name: 'm' }, 'sentinel: node 1 must look like host:port'],
   [{ nodes: ['redis'], name: 'm', sentinelUsername: 'x' }, 'needs a sentinelPassword'],
   [{ nodes: ['redis'], name: 'm', tls: { ca: 'x' } }, 'tls has an unusable ca, cert or key'],
-])('%j is refused: %s', (sentinel, message) => {
-  const create = () => sentinelSender(sentinel)
+])('%j is refused: %s', (redis, message) => {
+  const create = () => toPrimary({ redis })
   expect(create).toThrow(TypeError)
   expect(create).toThrow(message)
 })

@@ -1,8 +1,15 @@
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { expect, test } from 'vitest'
+import {
+  Clock,
+  evictOnly,
+  logIn,
+  present,
+  sweep,
+  withAnyClock,
+} from '../../session-store/test/retention-fixture.ts'
 import { clusterStoreForThisTest, keys } from './cluster-store.ts'
-import { Clock, evictOnly, logIn, present, sweep, withAnyClock } from './retention-fixture.ts'
 
 const servers = clusterOfThisFile()
 

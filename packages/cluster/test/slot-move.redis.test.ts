@@ -1,10 +1,9 @@
+import type { Reply, SessionStore } from '@onetrip/session-store'
 import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
 import calculateSlot from 'cluster-key-slot'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { clusterSender, createCluster, partitionedKeys } from '../src/cluster/index.ts'
-import { articleKeys, type Reply, type SessionStore } from '../src/index.ts'
+import { codeOf, idOf } from '../../session-store/test/fixture.ts'
 import { clusterStoreForThisTest, keys } from './cluster-store.ts'
-import { codeOf, idOf, newStore } from './fixture.ts'
 
 const servers = clusterOfThisFile()
 
@@ -258,19 +257,4 @@ describe('while many slots move', () => {
     }
     expect(views).toBeGreaterThan(6) // at least two of the three moves moved three keys each
   })
-})
-
-test('keys that do not fit a cluster are refused', async () => {
-  const client = createCluster([{ host: '127.0.0.1', port: 1 }])
-  onTestFinished(() => client.disconnect())
-  const sender = clusterSender({ client })
-  const ofItems = { ...keys, once: articleKeys.once }
-  const options = { sender }
-  for (const unfit of [articleKeys, ofItems, { ...keys, data: articleKeys.data }]) {
-    const create = () => newStore({ ...options, keys: unfit })
-    expect(create).toThrow('set keys: partitionedKeys()')
-  }
-  expect(() => newStore(options)).toThrow('set keys: partitionedKeys()')
-  await newStore({ ...options, keys: partitionedKeys(3) }).close()
-  expect(client.listenerCount('error')).toBe(0)
 })

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
-import { nodesInShards } from './shards.ts'
 
 /** How often the nodes are asked what they say of each other, also without traffic. */
 const CHECK_EVERY_MS = 5_000
@@ -10,13 +9,6 @@ const RECHECK_EVERY_MS = 1_000
 const MAX_ASKED = 5
 
 export const nodeName = ({ options: { host, port } }: Redis): string => `${host}:${port}`
-
-/** The nodes that most primaries call failed. */
-const failed = new WeakMap<Cluster, ReadonlySet<string>>()
-
-/** Whether most primaries call this node failed: another node takes over, or has taken over, its slots. */
-export const isFailed = (cluster: Cluster, node: string | undefined): boolean =>
-  node !== undefined && failed.get(cluster)?.has(node) === true
 
 /**
  * Asks the primaries of a cluster which nodes have failed. A node that hangs, or that is cut off from its peers, still
@@ -28,17 +20,16 @@ export const isFailed = (cluster: Cluster, node: string | undefined): boolean =>
  * not count. Without the permission CLUSTER SHARDS, no node counts as failed.
  */
 export class ClusterHealth {
+  /** The nodes that most primaries call failed: another one takes over, or has taken over, their slots. */
+  failed: ReadonlySet<string> = new Set()
   readonly #cluster: Cluster
-  readonly #onFailed: (node: Redis) => void
   readonly #unanswered = new Set<Redis>()
   #timer: NodeJS.Timeout | undefined
   #checking = false
   #stopped = false
 
-  /** @param onFailed Called once with the connection to each node that has failed. */
-  constructor(cluster: Cluster, onFailed: (node: Redis) => void) {
+  constructor(cluster: Cluster) {
     this.#cluster = cluster
-    this.#onFailed = onFailed
     this.#schedule(CHECK_EVERY_MS)
   }
 
@@ -59,13 +50,14 @@ export class ClusterHealth {
 
   async #check(): Promise<void> {
     this.#checking = true
-    const asked = sample(this.#cluster.nodes('master').filter(({ status }) => status === 'ready'))
+    const ready = this.#cluster.nodes('master').filter(({ status }) => status === 'ready')
+    const asked = ready.sort(() => Math.random() - 0.5).slice(0, MAX_ASKED)
     const answers = await Promise.all(asked.map((node) => this.#ask(node)))
     this.#checking = false
     if (this.#stopped) return
     const opinions = answers.filter((answer) => typeof answer === 'object')
     if (opinions.length > 0) this.#judge(opinions)
-    const isHealthy = !answers.includes('late') && !failed.get(this.#cluster)?.size
+    const isHealthy = !answers.includes('late') && this.failed.size === 0
     this.#schedule(isHealthy ? CHECK_EVERY_MS : RECHECK_EVERY_MS)
   }
 
@@ -80,17 +72,18 @@ export class ClusterHealth {
     return await Promise.race([answered, delay(RECHECK_EVERY_MS, 'late' as const, { ref: false })])
   }
 
+  /** Ends the connections to nodes that have failed: callers with commands in flight get unknown outcomes now. */
   #judge(opinions: readonly Opinion[]): void {
-    const suspects = new Set(opinions.flatMap((opinion) => [...opinion.failed]))
+    const suspects = new Set(opinions.flatMap(({ failed }) => [...failed]))
     const outvoted = [...suspects].filter((node) => {
       const others = opinions.filter(({ of }) => of !== node)
       return 2 * others.filter(({ failed }) => failed.has(node)).length > others.length
     })
-    const before = failed.get(this.#cluster)
-    failed.set(this.#cluster, new Set(outvoted))
+    const before = this.failed
+    this.failed = new Set(outvoted)
     for (const node of this.#cluster.nodes()) {
-      const name = nodeName(node)
-      if (isFailed(this.#cluster, name) && !before?.has(name)) this.#onFailed(node)
+      if (!this.failed.has(nodeName(node)) || before.has(nodeName(node))) continue
+      node.stream?.destroy(new Error('the other nodes of the cluster call this node failed'))
     }
   }
 }
@@ -101,23 +94,25 @@ interface Opinion {
   readonly failed: ReadonlySet<string>
 }
 
-function sample(nodes: readonly Redis[]): Redis[] {
-  const left = [...nodes]
-  const chosen: Redis[] = []
-  while (left.length > 0 && chosen.length < MAX_ASKED) {
-    chosen.push(...left.splice(Math.floor(Math.random() * left.length), 1))
-  }
-  return chosen
-}
-
 /** The failed nodes in a reply to CLUSTER SHARDS, as `host:port` with each of their hosts and ports. */
 function failedIn(reply: unknown): Set<string> {
   const names = new Set<string>()
-  for (const node of nodesInShards(reply)) {
-    if (!String(node.get('health')).startsWith('fail')) continue
-    for (const host of [node.get('endpoint'), node.get('ip')]) {
-      for (const port of [node.get('port'), node.get('tls-port')]) names.add(`${host}:${port}`)
+  for (const node of listOf(reply).flatMap((shard) => listOf(fieldsOf(shard).get('nodes')))) {
+    const fields = fieldsOf(node)
+    if (!String(fields.get('health')).startsWith('fail')) continue
+    for (const host of [fields.get('endpoint'), fields.get('ip')]) {
+      for (const port of [fields.get('port'), fields.get('tls-port')]) names.add(`${host}:${port}`)
     }
   }
   return names
+}
+
+const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])
+
+/** RESP2 sends a map as a list of alternating names and values. */
+function fieldsOf(reply: unknown): ReadonlyMap<unknown, unknown> {
+  const list = listOf(reply)
+  return new Map(
+    list.flatMap((value, at) => (at % 2 === 1 ? [[list[at - 1], value] as const] : [])),
+  )
 }

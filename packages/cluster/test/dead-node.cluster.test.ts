@@ -1,11 +1,11 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import type { SessionStore, StoreError } from '@onetrip/session-store'
 import type { ClusterNode } from '@onetrip/stack/cluster.ts'
 import { testCluster } from '@onetrip/stack/testing/cluster.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { clusterSender, partitionedKeys } from '../src/cluster/index.ts'
-import type { SessionStore, StoreError } from '../src/index.ts'
+import { idOf, readyStore } from '../../session-store/test/fixture.ts'
+import { cluster, partitionedKeys } from '../src/index.ts'
 import { itemOn, loginOn } from './cluster-places.ts'
-import { idOf, readyStore } from './fixture.ts'
 
 vi.setConfig({ testTimeout: 180_000 }) // each test starts a cluster, and waits until it takes note of a dead node
 
@@ -28,11 +28,7 @@ async function testbed({ replicas = 0, deadlineMs }: TestbedOptions = {}) {
   const servers = await testCluster({ replicas })
   onTestFinished(() => servers.stop())
   const nodes = servers.nodes.map(({ address }) => address)
-  const store = await readyStore({
-    sender: clusterSender({ nodes, deadlineMs }),
-    keys,
-    deadlineMs: deadlineMs ?? 2_000,
-  })
+  const store = await readyStore(cluster({ redis: { nodes }, deadlineMs }))
   const sessions = [await loginOn(store, 0), await loginOn(store, 1), await loginOn(store, 2)]
   return { servers, store, sessions }
 }

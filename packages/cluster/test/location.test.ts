@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseLocation } from '../src/cluster/index.ts'
+import { parseLocation } from '../src/index.ts'
 
 test('one form for all locations of Redis', () => {
   expect(parseLocation('redis://a')).toEqual({ redis: { host: 'a', port: 6379 } })
