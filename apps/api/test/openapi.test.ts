@@ -82,6 +82,22 @@ test('every operation says whether it needs a token, and the API has a license',
   expect(document.info.license).toEqual({ name: 'MIT', identifier: 'MIT' })
 })
 
+test.for([
+  '/healthz',
+  '/openapi.json',
+  '/docs/',
+  '/docs/static/swagger-ui.css',
+  '/me',
+  '/nowhere',
+  '/%zz',
+])('the response to %s has a request id and nosniff', async (url) => {
+  const { headers } = await app.inject({ url, headers: { 'x-request-id': 'from-the-proxy' } })
+  expect(headers).toMatchObject({
+    'x-request-id': 'from-the-proxy',
+    'x-content-type-options': 'nosniff',
+  })
+})
+
 test('/docs has no external resources and no inline script', async () => {
   const page = await app.inject('/docs/')
   expect(page.statusCode).toBe(200)

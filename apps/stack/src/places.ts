@@ -17,8 +17,11 @@ const MAX_SOCKET_PATH = 100
  * can use the same builds.
  */
 export function places(env = process.env) {
-  const state = resolve(env.ONETRIP_STATE || env.ONETRIP_HOME || join(repository, '.onetrip'))
+  const home = resolve(env.ONETRIP_HOME || join(repository, '.onetrip'))
+  const state = resolve(env.ONETRIP_STATE || home)
   return {
+    /** Folder of the builds. */
+    home,
     /** Folder of the running processes: socket and record. */
     run: join(state, 'run'),
     /** The record of the running stack (see record.ts). */
@@ -63,7 +66,7 @@ export async function writableFolder(path: string): Promise<void> {
     await rm(await mkdtemp(join(path, '.writable-')), { recursive: true })
   } catch (error) {
     throw new Problem(
-      `Cannot write to the folder ${path}: ${messageOf(error)}\nSet ONETRIP_STATE to a writable folder.`,
+      `Cannot write to the folder ${path}: ${messageOf(error)}\nSet ONETRIP_STATE or ONETRIP_HOME to a writable folder.`,
     )
   }
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { portsFrom } from './cluster.ts'
 import { listenForInterrupts } from './interrupt.ts'
@@ -45,6 +46,7 @@ async function start(settings: StartSettings, signal: AbortSignal): Promise<Stac
   const { host, port, naivePort, redis, installed } = settings
   await checkThatItCanStart(settings)
   if (redis.kind !== 'foreign') checkIoThreads()
+  if (!existsSync(place.home)) await writableFolder(place.home)
   await writableFolder(place.run)
   await writableFolder(dirname(place.report)) // without the folder, the APIs print a warning
   if (redis.kind === 'foreign') await redisFacts(redis.url)

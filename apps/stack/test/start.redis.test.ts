@@ -118,8 +118,10 @@ describe('npm start fails', () => {
   })
 
   test('if its folder cannot be created, also below /proc', async () => {
-    const output = await refused(/ONETRIP_STATE/, {}, { state: '/proc/onetrip' })
-    expect(output.join('\n')).toMatch(/^Cannot write to the folder \/proc\/onetrip\/run: ENOENT/)
+    const state = await refused(/ONETRIP_STATE/, {}, { state: '/proc/onetrip' })
+    expect(state.join('\n')).toMatch(/^Cannot write to the folder \/proc\/onetrip\/run: ENOENT/)
+    const home = await refused(/ONETRIP_HOME/, { ONETRIP_HOME: '/proc/onetrip' })
+    expect(home.join('\n')).toMatch(/^Cannot write to the folder \/proc\/onetrip: ENOENT/)
   })
 
   test('at once if Redis is killed while the APIs start', async () => {

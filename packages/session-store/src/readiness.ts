@@ -68,48 +68,31 @@ const PING_INTERVAL_MS = 50
 async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {
   const until = performance.now() + timeoutMs
   let reason: StoreError | undefined
+  let isReplica = false
   do {
     try {
-      await pingNodes(runner, keys, Math.max(1, until - performance.now()))
-      return await requirePrimary(runner, keys)
+      const states = await pingNodes(runner, keys, Math.max(1, until - performance.now()))
+      if (!states.some(({ refusesWrites }) => refusesWrites === 'READONLY')) return
+      isReplica = true
     } catch (error) {
       const kind = refusalKind(error)
       if (kind === 'WRONGTYPE') return // `checkKeyTypes` names the key
       if (kind !== undefined && !TEMPORARY.has(kind) && !isTemporary((error as StoreError).cause))
         throw error
       // The last attempt has hardly any time: an earlier one says more.
-      const isTold = refusalKind(reason) === 'READONLY' || (reason && !isNotSent(error))
-      if (kind === 'READONLY' || !isTold) reason = error as StoreError
+      if (reason === undefined || isNotSent(error)) reason = error as StoreError
     }
     await delay(PING_INTERVAL_MS)
     if (runner.closing.aborted) throw notSent('the store is closed')
   } while (performance.now() < until)
   const after = `after ${timeoutMs / 1000} s`
-  if (refusalKind(reason) === 'READONLY') throw notSent(`Redis is a replica ${after}`, reason)
+  if (isReplica) throw notSent(`Redis is a replica ${after}`)
   if (!isNotSent(reason)) throw notSent(`no usable reply ${after}`, reason)
   throw notSent(`no connection ${after}`, reason.cause)
 }
 
 /** Errors of a server that is not ready yet. Any other one will not go away by itself. */
-const TEMPORARY = new Set(['BUSY', 'LOADING', 'MASTERDOWN', 'READONLY'])
-
-/**
- * Writes nothing: no session has an empty id.
- *
- * @throws StoreError `ONETRIP_REFUSED` (READONLY) from a replica. Any other refusal, such as that of a full disk, says
- *   nothing about the address.
- */
-async function requirePrimary(runner: Runner, keys: Keys): Promise<void> {
-  if (runner.sender.nodes) return // one of several servers may be down
-  const remove = {
-    commands: [['HDEL', keys.login(''), '']],
-    readOnly: true,
-    read: () => undefined,
-  } as const
-  await runner.run(remove).catch((error: unknown) => {
-    if (refusalKind(error) === 'READONLY' || isNotSent(error)) throw error
-  })
-}
+const TEMPORARY = new Set(['BUSY', 'LOADING', 'MASTERDOWN'])
 
 const refusalKind = (error: unknown): string | undefined =>
   error instanceof StoreError && error.code === 'ONETRIP_REFUSED'

@@ -64,7 +64,6 @@ test('ready waits while Redis is a replica, and says so', async () => {
   await expect(store.ready(300)).rejects.toMatchObject({
     code: 'ONETRIP_NOT_SENT',
     message: 'not sent to Redis: Redis is a replica after 0.3 s',
-    cause: { message: expect.stringContaining('READONLY') },
   })
   const isReady = other.ready(20_000)
   await expect.poll(() => other.info.ready).toBeGreaterThan(0)

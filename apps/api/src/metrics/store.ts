@@ -30,37 +30,63 @@ const FAILURES = [
 /** Registers metrics of the store's diagnostics channels. Returns a function that unsubscribes. */
 export function measureStore(store: SessionStore, registry: Registry): () => void {
   const registers = [registry]
-  const counter = (name: string, help: string) => new Counter({ name, help, registers })
-  const roundTrips = counter(
-    'onetrip_store_round_trips_total',
-    'Round trips to Redis for operations',
-  )
-  const commands = counter('onetrip_store_commands_total', 'Commands sent to Redis for operations')
-  const opened = counter('onetrip_store_connections_opened_total', 'Connections to Redis opened')
-  const closed = counter(
-    'onetrip_store_connections_closed_total',
-    'Pool connections that were closed or lost',
-  )
-  const errors = new Counter({
-    name: 'onetrip_store_errors_total',
-    help: 'Failed operations by error code',
-    labelNames: ['code'],
-    registers,
-  })
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name: `onetrip_${name}_total`, help, labelNames, registers })
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name: `onetrip_store_batch_${name}`, help, buckets, registers })
+  const roundTrips = counter('store_round_trips', 'Round trips to Redis for operations')
+  const commands = counter('store_commands', 'Commands sent to Redis for operations')
+  const opened = counter('store_connections_opened', 'Connections to Redis opened')
+  const closed = counter('store_connections_closed', 'Pool connections that were closed or lost')
+  const errors = counter('store_errors', 'Failed operations by error code', 'code')
   for (const code of FAILURES) errors.inc({ code }, 0)
-  const operations = new Histogram({
-    name: 'onetrip_store_batch_operations',
-    help: 'Operations per batch (strategy batch only)',
-    buckets: BATCH_OPERATIONS,
+  const operations = histogram(
+    'operations',
+    'Operations per batch (strategy batch only)',
+    BATCH_OPERATIONS,
+  )
+  const durations = histogram(
+    'duration_seconds',
+    'Time from the first write of a batch to its last reply (strategy batch only)',
+    BATCH_SECONDS,
+  )
+  const runs = counter(
+    'janitor_runs',
+    'Janitor runs by result: worked, idle (another process was working) or failed',
+    'result',
+  )
+  for (const result of ['worked', 'idle', 'failed']) runs.inc({ result }, 0)
+  const removed = counter(
+    'janitor_removed',
+    'Removed by the janitor, by kind: session, item (its view count) or leftover',
+    'kind',
+  )
+  const kinds = { session: 'evicted', item: 'itemsDropped', leftover: 'swept' } as const
+  for (const kind in kinds) removed.inc({ kind }, 0)
+  const lastRun = new Gauge({
+    name: 'onetrip_janitor_last_run_timestamp_seconds',
+    help: 'Time of the last janitor run of this process that worked; 0: none yet',
     registers,
   })
-  const durations = new Histogram({
-    name: 'onetrip_store_batch_duration_seconds',
-    help: 'Time from the first write of a batch to its last reply (strategy batch only)',
-    buckets: BATCH_SECONDS,
+  new Gauge({
+    name: 'onetrip_store_in_flight',
+    help: 'Operations sent to Redis whose replies are outstanding (pooled strategies)',
     registers,
+    collect() {
+      this.set(store.info.inFlight)
+    },
   })
-  measurePool(store, registry)
+  new Gauge({
+    name: 'onetrip_store_pool_connections',
+    help: 'Pool connections by state: ready or down (pooled strategies)',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { connections, ready } = store.info
+      this.set({ state: 'ready' }, ready)
+      this.set({ state: 'down' }, connections - ready)
+    },
+  })
 
   const subscriptions = [
     on<RoundTrip>(roundTripChannel, (roundTrip) => {
@@ -74,7 +100,15 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
     on(connectionChannel, () => opened.inc()),
     on(disconnectionChannel, () => closed.inc()),
     on<StoreFailure>(errorChannel, ({ code }) => errors.inc({ code: code ?? 'unknown' })),
-    on(retentionChannel, janitorMetrics(registry)),
+    on<RetentionEvent>(retentionChannel, (event) => {
+      if (event.type === 'step') {
+        for (const [kind, count] of Object.entries(kinds)) removed.inc({ kind }, event[count])
+        return
+      }
+      const result = event.type === 'failure' ? 'failed' : event.worked ? 'worked' : 'idle'
+      runs.inc({ result })
+      if (result === 'worked') lastRun.setToCurrentTime()
+    }),
   ]
   return () => {
     for (const unsubscribe of subscriptions) unsubscribe()
@@ -86,61 +120,4 @@ function on<Message>(channel: Channel, listen: (message: Message) => void): () =
   const listener = (message: unknown) => listen(message as Message)
   channel.subscribe(listener)
   return () => void channel.unsubscribe(listener)
-}
-
-function measurePool(store: SessionStore, registry: Registry): void {
-  new Gauge({
-    name: 'onetrip_store_in_flight',
-    help: 'Operations sent to Redis whose replies are outstanding (pooled strategies)',
-    registers: [registry],
-    collect() {
-      this.set(store.info.inFlight)
-    },
-  })
-  new Gauge({
-    name: 'onetrip_store_pool_connections',
-    help: 'Pool connections by state: ready or down (pooled strategies)',
-    labelNames: ['state'],
-    registers: [registry],
-    collect() {
-      const { connections, ready } = store.info
-      this.set({ state: 'ready' }, ready)
-      this.set({ state: 'down' }, connections - ready)
-    },
-  })
-}
-
-function janitorMetrics(registry: Registry): (event: RetentionEvent) => void {
-  const registers = [registry]
-  const runs = new Counter({
-    name: 'onetrip_janitor_runs_total',
-    help: 'Janitor runs by result: worked, idle (another process was working) or failed',
-    labelNames: ['result'],
-    registers,
-  })
-  for (const result of ['worked', 'idle', 'failed']) runs.inc({ result }, 0)
-  const removed = new Counter({
-    name: 'onetrip_janitor_removed_total',
-    help: 'Removed by the janitor, by kind: session, item (its view count) or leftover',
-    labelNames: ['kind'],
-    registers,
-  })
-  for (const kind of ['session', 'item', 'leftover']) removed.inc({ kind }, 0)
-  const lastRun = new Gauge({
-    name: 'onetrip_janitor_last_run_timestamp_seconds',
-    help: 'Time of the last janitor run of this process that worked; 0: none yet',
-    registers,
-  })
-  return (event) => {
-    if (event.type === 'failure') {
-      runs.inc({ result: 'failed' })
-    } else if (event.type === 'step') {
-      removed.inc({ kind: 'session' }, event.evicted)
-      removed.inc({ kind: 'item' }, event.itemsDropped)
-      removed.inc({ kind: 'leftover' }, event.swept)
-    } else {
-      runs.inc({ result: event.worked ? 'worked' : 'idle' })
-      if (event.worked) lastRun.setToCurrentTime()
-    }
-  }
 }

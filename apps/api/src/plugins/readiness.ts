@@ -74,7 +74,7 @@ export const readinessPlugin = fp<ReadinessOptions>(
       setTimeout(() => app.server.closeAllConnections(), finishMs).unref()
       // For connections whose last request arrived before stop().
       Object.assign(app.server, { keepAliveTimeout: leaveMs, keepAliveTimeoutBuffer: 0 })
-      await acceptWaiting(app.server, leaveMs)
+      await acceptWaiting(app.server, finishMs / 4)
       const allLeft = once(app.server, 'close')
       Server.prototype.close.call(app.server)
       await settlesWithin(allLeft, leaveMs)
