@@ -31,7 +31,6 @@ const oneWait = await column('pattern', 1, 'p50')
 const manyRate = await column('pattern-64', 1, 'calls/s')
 const manyRedis = await column('pattern-64', 1, 'Redis CPU')
 const viewCpu = await column('http-views', 2, 'API CPU')
-const lightMain = await column('short-connections-light', 1, 'main thread × stock')
 const clientCpu = await column('clients', 1, 'client CPU')
 const info = await column('info', 1, 'main thread CPU µs')
 
@@ -170,20 +169,6 @@ test.each<[document: string, sentence: string, figure: number, from: number, to:
     clientCpu('1,024 batch') / clientCpu('64 batch'),
     1.7,
     2.3,
-  ],
-  [
-    'docs/redis-patches.md',
-    'the main thread takes about a quarter less CPU time',
-    lightMain('50 1,000 patched'),
-    0.7,
-    0.85,
-  ],
-  [
-    'docs/redis-patches.md',
-    'the main thread takes about a quarter less CPU time',
-    lightMain('50 5,000 patched'),
-    0.7,
-    0.85,
   ],
   [
     'docs/measurements/redis-experiments.md',

@@ -134,7 +134,7 @@ export function figuresOf(
 }
 
 // The CPU cost of opening and closing a connection, in round trips. All builds need between one and two
-// (docs/short-connections.md).
+// (docs/redis-patches.md).
 const TRIPS_PER_CONNECTION = 1.5
 /** A lower bound of the CPU time of a round trip in microseconds, because the kernel counts CPU time coarsely. */
 const MIN_TRIP_MICROS = 2
