@@ -57,13 +57,6 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
     server = await startServer(program, { 'io-threads': threads, ...config })
   }
 
-  test('clients are rejected at maxclients, beyond the initial event table', async () => {
-    await start({ maxclients: '1500' })
-    const idle = await many(1_500, server.port)
-    for (let times = 0; times < 5; times += 1) await expectRejected(full)
-    await expectAllServed(idle)
-  })
-
   test('a client is rejected whose descriptor is the first beyond the event table', async () => {
     await start({ maxclients: '1100' })
     const control = await open(server.port)

@@ -98,15 +98,3 @@ describe.runIf(linux && strace)(`system calls of the main thread${hasStrace}`, (
     },
   )
 })
-
-describe.runIf(linux)('sockets', () => {
-  test.each(['1', '2'])('are all closed after connections, %s I/O threads', async (threads) => {
-    const port = await freePort()
-    const redis = await redisForThisTest({ port, config: { 'io-threads': threads } })
-    await shortConnections(port, 20)
-    const before = await openSockets(redis.program.pid)
-    await shortConnections(port, 1_000, 100)
-    await expect.poll(() => openSockets(redis.program.pid)).toBe(before)
-    expect(await redisCli(redis.socket, 'INFO', 'clients')).toMatch(/^connected_clients:1\r?$/m)
-  })
-})
