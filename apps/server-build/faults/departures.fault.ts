@@ -90,27 +90,29 @@ describe.each(['1', '2'])('with %s I/O threads', (threads) => {
 
   test.each([
     ['BGSAVE', 'BGSAVE'],
-    ['a session of the Lua debugger', 'SCRIPT DEBUG YES', 'EVAL "return 1" 0'],
+    ['a session of the Lua debugger', 'EVAL "return 1" 0'],
     ["a fork in a module's thread", 'MODULE.FORK'],
     ['a slow shutdown', 'SHUTDOWN SAVE'],
-  ])('clients that left before %s see their end while it lasts', async (_name, ...commands) => {
+  ])('clients that left before %s see their end while it lasts', async (_name, command) => {
     const server = await start({ loadmodule: await sharedLibrary('module.c') })
     const peers = await many(MANY, server.port)
     const control = await open(server.port)
     await talk(control, 'SET key value', 'CONFIG SET rdb-key-save-delay 60000000')
-    control.write(['CLIENT KILL TYPE normal', ...commands, ''].join('\r\n'))
+    const forking = async () =>
+      figure(await talk(control, 'INFO persistence'), 'module_fork_in_progress')
+    await expect.poll(forking).toBe(0) // the child of the time when the module was loaded has ended
+    control.write('SCRIPT DEBUG YES\r\n') // alone: not in a pipeline
+    await control.until(/\+OK\r\n$/)
+    control.write(`CLIENT KILL TYPE normal\r\n${command}\r\n`)
     await ended(peers)
     // The child, or the shutdown, is still there. A shutdown ends the child.
-    if (commands[0] === 'BGSAVE') {
+    if (command === 'MODULE.FORK') await expect.poll(forking).toBe(1)
+    if (command.startsWith('EVAL')) await control.until(/Stopped at 1/)
+    if (command === 'BGSAVE') {
       expect(await talk(control, 'INFO persistence')).toMatch(/rdb_bgsave_in_progress:1\r/)
-    } else if (commands[0] === 'MODULE.FORK') {
-      await expect
-        .poll(() => talk(control, 'INFO persistence'))
-        .toMatch(/module_fork_in_progress:1\r/)
-    } else {
-      expect(control.socket.closed).toBe(false)
     }
-    if (commands[0] === 'SHUTDOWN SAVE') server.program.signal('SIGKILL')
+    expect(control.socket.closed).toBe(false)
+    if (command === 'SHUTDOWN SAVE') server.program.signal('SIGKILL')
   })
 
   test('modules see the clients leave before CLIENT KILL returns', async () => {

@@ -39,10 +39,11 @@ test('redis-server --version and INFO show the build', async () => {
 })
 
 describe.runIf(linux)('socket options that accepted connections inherit', () => {
-  /** The server's keep-alive for a new connection, in seconds. */
+  /** The server's keep-alive for a new connection, in seconds. Rounded up to tens: the timer counts down. */
   async function keepAliveOfNewConnection(port: number, host?: string) {
     const client = await connected(port, host)
-    return (await tcpSocket(port, client.localPort ?? 0)).keepAlive
+    const { keepAlive } = await tcpSocket(port, client.localPort ?? 0)
+    return keepAlive && Math.ceil(keepAlive / 10) * 10
   }
 
   /** The remote port of a replica's connection to its primary. */
