@@ -8,7 +8,6 @@ import {
   subscribeWith,
 } from '@onetrip/session-store'
 import type { Redis } from 'ioredis'
-import { nodeName } from './health.ts'
 import { type ClusterAddress, parseLocation } from './location.ts'
 import { type Node, Nodes, notSent } from './nodes.ts'
 import { isRedirection } from './outcomes.ts'
@@ -123,18 +122,7 @@ export function clusterSender(nodes: Nodes, maxInFlight: number): Sender {
         },
       }))
     },
-    subscribe(...subscription) {
-      const redis = copyOfAnyNode(nodes)
-      const { ping, ...others } = subscribeWith(redis, ...subscription)
-      return {
-        ...others,
-        async ping() {
-          await ping()
-          const names = nodes.client.nodes('master').map(nodeName)
-          if (!names.includes(nodeName(redis))) throw new Error('the node is no primary any more')
-        },
-      }
-    },
+    subscribe: (...subscription) => subscribeWith(copyOfAnyNode(nodes), ...subscription),
     close: () => nodes.close(),
   }
 }
@@ -155,9 +143,10 @@ const overloaded = ({ name, inFlight }: Node) =>
   )
 
 /** The nodes pass messages on to each other. */
-function copyOfAnyNode({ client }: Nodes): Redis {
-  const nodes = client.nodes('master')
-  const node = nodes[Math.floor(Math.random() * nodes.length)]
+function copyOfAnyNode(nodes: Nodes): Redis {
+  nodes.requireReady()
+  const up = nodes.primaries().flatMap((primary) => nodes.find(primary) ?? [])
+  const node = up[Math.floor(Math.random() * up.length)]
   if (!node) throw notSent('the nodes of the cluster are not known')
-  return node.duplicate({ enableOfflineQueue: false, lazyConnect: true, retryStrategy: null })
+  return node.redis.duplicate({ enableOfflineQueue: false, lazyConnect: true, retryStrategy: null })
 }

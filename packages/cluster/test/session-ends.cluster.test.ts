@@ -1,19 +1,21 @@
-import { clusterOfThisFile } from '@onetrip/stack/testing/cluster.ts'
-import { expect, test } from 'vitest'
+import { clusterOfThisFile, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { idOf, readyStore } from '../../session-store/test/fixture.ts'
 import { cluster } from '../src/index.ts'
-import { loginOn } from './cluster-places.ts'
+import { idWithoutSession, loginOn } from './cluster-places.ts'
+
+vi.setConfig({ testTimeout: 180_000 }) // a cluster needs time to take note of a dead node
 
 const servers = clusterOfThisFile()
 
-const storeForThisTest = () => {
-  const redis = { nodes: servers.nodes.map(({ address }) => address) }
-  return readyStore({ ...cluster({ redis }), deadlineMs: 20_000 })
+const storeForThisTest = (nodes = servers.nodes, deadlineMs = 20_000) => {
+  const redis = { nodes: nodes.map(({ address }) => address) }
+  return readyStore({ ...cluster({ redis }), deadlineMs })
 }
 
 /** The node that has a subscriber. */
-async function subscribed() {
-  for (const node of servers.nodes) {
+async function subscribed(nodes = servers.nodes) {
+  for (const node of nodes) {
     if (String(await node.admin.client('LIST', 'TYPE', 'PUBSUB')).includes('id=')) return node
   }
   throw new Error('no node has a subscriber')
@@ -41,4 +43,34 @@ test('sessions of all nodes are reported, also after the node of the subscriptio
   await Promise.all([second, third].map(({ token }) => store.logout(token)))
   const all = sessions.map(({ token }) => idOf(token))
   await expect.poll(() => told).toEqual(expect.arrayContaining(all))
+})
+
+test('while a node is dead, sessions of the others are reported; its own are checked when it is back', async () => {
+  const { nodes, stop } = await testCluster({ config: { appendfsync: 'always' } })
+  onTestFinished(() => stop())
+  const store = await storeForThisTest(nodes, 2_000)
+  const sessions = await Promise.all([0, 1, 2].map((node) => loginOn(store, node)))
+  const told: string[] = []
+  await store.onSessionEnded({
+    ended: (id) => void told.push(id),
+    held: () => [0, 1, 2].map(idWithoutSession),
+    lost: () => void told.push('lost'),
+    regained: () => void told.push('regained'),
+  })
+  const dead = await subscribed(nodes)
+  const place = nodes.indexOf(dead)
+  const others = [0, 1, 2].filter((other) => other !== place)
+  dead.program.signal('SIGKILL')
+  await expect
+    .poll(() => new Set(told))
+    .toEqual(new Set(['lost', 'regained', ...others.map(idWithoutSession)]))
+  for (const other of others) {
+    const { token = '' } = sessions[other] ?? {}
+    await store.logout(token)
+    await expect.poll(() => told).toContain(idOf(token))
+  }
+  expect(told.filter((word) => /^[lr]/.test(word))).toEqual(['lost', 'regained'])
+  expect(told).not.toContain(idWithoutSession(place))
+  await dead.restart()
+  await expect.poll(() => told).toContain(idWithoutSession(place))
 })

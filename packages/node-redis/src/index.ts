@@ -25,7 +25,6 @@ export interface NodeRedisClient {
 
 interface NodeRedisSubscriber extends Pick<NodeRedisClient, 'connect' | 'destroy' | 'on'> {
   subscribe(channels: string[], onMessage: (message: string) => void): Promise<unknown>
-  ping(): Promise<unknown>
 }
 
 const MAX_TIMEOUT_MS = 86_400_000
@@ -93,7 +92,6 @@ export function nodeRedisSender(
       return {
         ready: own.connect().then(() => own.subscribe([...channels], onMessage)),
         lost,
-        ping: () => own.ping(),
         close: () => destroy(own),
       }
     },

@@ -1,9 +1,11 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
+import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { SessionStore, SessionStoreOptions } from '../src/index.ts'
 import { sendPipeline } from '../src/redis/frame.ts'
 import {
+  adminForThisTest,
   idOf,
   inMemory,
   newStore,
@@ -156,6 +158,23 @@ test.skipIf(inMemory)(
     await expect.poll(() => told).toEqual(['lost'])
     redis.program.signal('SIGCONT')
     await expect.poll(() => told.slice(-2)).toEqual(['regained', 'unknown'])
+  },
+)
+
+test.skipIf(inMemory)(
+  'a subscription that a proxy has left on another server than the commands is replaced',
+  async () => {
+    const [old, current] = [await redisForThisTest(), await redisForThisTest()]
+    const proxy = await sidecarForThisTest(old.socket)
+    const store = await readyStore({ redis: `redis://127.0.0.1:${proxy.port}`, deadlineMs: 500 })
+    const { told, listener } = toldListener(['held'])
+    await store.onSessionEnded(listener)
+    proxy.redirect(current.socket)
+    await adminForThisTest(old.socket).client('KILL', 'TYPE', 'NORMAL') // the subscription stays
+    await expect.poll(() => told).toEqual(['lost', 'regained', 'held'])
+    const { token } = await store.login('ada')
+    await store.logout(token)
+    await expect.poll(() => told.at(-1)).toBe(idOf(token))
   },
 )
 

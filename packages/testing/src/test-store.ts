@@ -131,8 +131,7 @@ export function memorySender(memory: Memory) {
         },
       }
       memory.subscribers.add(subscriber)
-      const done = async () => {}
-      return { ready: done(), lost, ping: done, close: subscriber.close }
+      return { ready: Promise.resolve(), lost, close: subscriber.close }
     },
   }
 

@@ -15,6 +15,8 @@ export interface Sidecar {
   breakDown(): void
   /** Passes new connections again. */
   mend(): void
+  /** Passes new connections to another server; those that are open stay. */
+  redirect(to: string): void
   /** Resolves when so many connections hang. */
   untilHanging(count?: number): Promise<void>
 }
@@ -31,6 +33,7 @@ export async function sidecarForThisTest(
 ): Promise<Sidecar> {
   const events = new EventEmitter()
   const sockets = new Set<Socket>()
+  let target = to
   let broken = false
   let hanging = 0
   const keep = (socket: Socket) => {
@@ -46,7 +49,7 @@ export async function sidecarForThisTest(
       events.emit('hanging')
       return
     }
-    const behind = keep(connect(endpoint(to)))
+    const behind = keep(connect(endpoint(target)))
     client.pipe(behind).pipe(client)
     client.once('close', () => behind.destroy())
     behind.once('close', () => client.destroy())
@@ -75,6 +78,9 @@ export async function sidecarForThisTest(
     },
     mend() {
       broken = false
+    },
+    redirect(other) {
+      target = other
     },
     async untilHanging(count = 1) {
       while (hanging < count) await once(events, 'hanging')

@@ -83,19 +83,7 @@ export function pooled({ server, poolSize, deadlineMs }: PoolOptions): Sender {
       ready: pool.filter(({ watch }) => watch.isReady).length,
       server: serverOf(pool[0]?.redis),
     }),
-    subscribe(...subscription) {
-      const redis = server.short(deadlineMs)
-      const { ping, ...others } = subscribeWith(redis, ...subscription)
-      return {
-        ...others,
-        async ping() {
-          await ping()
-          const ready = pool.filter(({ watch }) => watch.isReady)
-          if (ready.every((one) => serverOf(one.redis) === serverOf(redis))) return
-          throw new Error('the pool is connected to another primary')
-        },
-      }
-    },
+    subscribe: (...subscription) => subscribeWith(server.short(deadlineMs), ...subscription),
     async close() {
       isClosed = true
       await Promise.all(pool.map(({ redis }) => disconnect(redis)))

@@ -41,8 +41,6 @@ export interface Subscription {
   readonly ready: Promise<unknown>
   /** Resolves when the connection is closed. */
   readonly lost: Promise<unknown>
-  /** Resolves when Redis replies: until then, messages may be missing. */
-  ping(): Promise<unknown>
   close(): void
 }
 

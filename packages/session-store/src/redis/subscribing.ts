@@ -18,7 +18,6 @@ export function subscribeWith(
   return {
     ready: redis.connect().then(() => redis.subscribe(...channels)),
     lost,
-    ping: () => redis.ping(),
     close() {
       redis.disconnect()
       redis.stream?.destroy() // disconnect() waits for the peer

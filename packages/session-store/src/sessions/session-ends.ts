@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { publishWarning } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
@@ -23,8 +24,10 @@ export interface SessionEndListener {
 
 type SubscribingSender = Required<Pick<Sender, 'subscribe'>>
 
-/** How often Redis must show that the subscription is alive. */
-const CHECK_EVERY_MS = 1_000
+/** How often a message of its own must arrive, also without ends. */
+const BEAT_EVERY_MS = 1_000
+/** Of several servers, how many may be asked to pass a message on: those that are down cannot. */
+const MAX_PUBLISHERS = 3
 const RETRY_MS = 250
 const QUIET_MS = 60_000
 const CHECKED_TOGETHER = 100
@@ -34,8 +37,10 @@ export class SessionEnds {
   readonly #runner: Runner
   readonly #settings: Settings
   readonly #listeners = new Set<SessionEndListener>()
-  #isSubscribed = false
+  #isInformed = false
   #quietUntil = 0
+  /** The held sessions to check after a loss. */
+  readonly #unchecked = new Map<SessionEndListener, readonly string[]>()
   /** Settles with the first attempt to subscribe. Undefined without listeners. */
   #first: Promise<void> | undefined
   #stop = new AbortController()
@@ -63,14 +68,15 @@ export class SessionEnds {
       this.#remove(listener)
       throw error
     }
-    if (!this.#isSubscribed) this.callBack(() => listener.lost?.())
+    if (!this.#isInformed) this.callBack(() => listener.lost?.())
     return () => this.#remove(listener)
   }
 
   #remove(listener: SessionEndListener): void {
+    this.#unchecked.delete(listener)
     if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return
     this.#first = undefined
-    this.#isSubscribed = false
+    this.#isInformed = false
     this.#stop.abort()
   }
 
@@ -78,36 +84,47 @@ export class SessionEnds {
   async #stayInformed(attempted: PromiseWithResolvers<void>, signal: AbortSignal) {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        await this.#subscribe(signal, async () => {
+        await this.#subscribe(signal, async (beat) => {
+          if (attempt > 0) await beat()
           attempted.resolve()
+          this.#isInformed = true
           if (attempt === 0) return
           this.#tellAll((listener) => listener.regained?.())
-          for (const listener of this.#listeners) await this.#checkHeld(listener)
+          for (const one of this.#listeners) this.#unchecked.set(one, this.#heldBy(one))
         })
       } catch (error) {
         attempted.reject(withoutSubscription(error as Error))
       }
       if (signal.aborted) break
-      if (this.#isSubscribed) this.#tellAll((listener) => listener.lost?.())
-      this.#isSubscribed = false
+      if (this.#isInformed) this.#tellAll((listener) => listener.lost?.())
+      this.#isInformed = false
       await delay(RETRY_MS, undefined, { signal }).catch(() => undefined)
     }
     attempted.reject(withoutSubscription(new Error('the store is closed')))
   }
 
-  /** Rejects when the subscription is lost, when `onSubscribed` rejects, or at `signal`. */
-  async #subscribe(signal: AbortSignal, onSubscribed: () => Promise<void>): Promise<void> {
+  /**
+   * Rejects when the subscription is lost, when `onSubscribed` rejects, or at `signal`. A subscription that is still connected may be cut off, behind
+   * a proxy or among servers that are divided: then messages that are published with the connection for commands do not
+   * arrive, and neither would ends.
+   */
+  async #subscribe(
+    signal: AbortSignal,
+    onSubscribed: (beat: () => Promise<void>) => Promise<void>,
+  ): Promise<void> {
     const { keys, deadlineMs } = this.#settings
     const channels = keys.parts().map(({ login }) => login)
+    const own = `${channels[0]}${randomUUID()}`
+    let onBeat: (() => void) | undefined
     const sender = this.#runner.sender as SubscribingSender
-    const { ready, lost, ping, close } = sender.subscribe(channels, (id) => {
-      if (id !== '') this.#tellAll((listener) => listener.ended(id))
+    const { ready, lost, close } = sender.subscribe([...channels, own], (id) => {
+      if (id === own) onBeat?.()
+      else if (id !== '') this.#tellAll((listener) => listener.ended(id))
     })
     const end = new AbortController()
     void lost.then(() => end.abort())
     const over = AbortSignal.any([signal, end.signal])
-    const answered = async (work: Promise<unknown>) => {
-      const late = setTimeout(close, deadlineMs)
+    const orLost = async (work: Promise<unknown>) => {
       const { promise: isOver, reject } = Promise.withResolvers<never>()
       const fail = () => reject(notSent('the subscription to the end of sessions was lost'))
       over.addEventListener('abort', fail)
@@ -115,31 +132,76 @@ export class SessionEnds {
         if (over.aborted) fail()
         await Promise.race([work, isOver])
       } finally {
-        clearTimeout(late)
         over.removeEventListener('abort', fail)
       }
-      if (!signal.aborted) this.#isSubscribed = true
+    }
+    const answered = async (work: Promise<unknown>) => {
+      const late = setTimeout(close, deadlineMs)
+      await orLost(work).finally(() => clearTimeout(late))
+    }
+    const beat = async () => {
+      const { promise: heard, resolve } = Promise.withResolvers<void>()
+      onBeat = resolve
+      await orLost(this.#publish(own))
+      await answered(heard)
     }
     try {
       await answered(ready)
-      await onSubscribed()
+      await onSubscribed(beat)
       for (;;) {
-        await delay(CHECK_EVERY_MS, undefined, { signal: over, ref: false })
-        await answered(ping())
+        await Promise.all([
+          this.#checkHeld(),
+          delay(BEAT_EVERY_MS, undefined, { signal: over, ref: false }).then(beat),
+        ])
       }
     } finally {
       close()
     }
   }
 
-  async #checkHeld(listener: SessionEndListener): Promise<void> {
-    for (const ids of batches(this.#heldBy(listener), CHECKED_TOGETHER)) {
-      const states = await this.#runner.run(statesOf(this.#settings.keys, ids))
+  /** Publishes a message over one of the servers that hold sessions. @throws StoreError if none of a few can. */
+  async #publish(channel: string): Promise<void> {
+    const nodes = [...(await this.#runner.nodes())].sort(() => Math.random() - 0.5)
+    const publish = {
+      commands: [['PUBLISH', channel, channel]],
+      readOnly: true,
+      read: () => undefined,
+    } as const
+    let failure: unknown = notSent('no server is known')
+    for (const node of nodes.slice(0, MAX_PUBLISHERS)) {
+      try {
+        return await this.#runner.runOn(node, publish)
+      } catch (error) {
+        failure = error
+      }
+    }
+    throw failure
+  }
+
+  /** Reports the held sessions that are gone. Those that could not be checked, such as on a dead node, stay unchecked. */
+  async #checkHeld(): Promise<void> {
+    const { keys } = this.#settings
+    for (const [listener, ids] of [...this.#unchecked]) {
+      const parts = Map.groupBy(ids, (id) => keys.login(id)).values()
+      const left = await Promise.all(parts.map((part) => this.#check(listener, part)))
+      this.#unchecked.delete(listener)
+      if (left.flat().length > 0) this.#unchecked.set(listener, left.flat())
+    }
+  }
+
+  /** Returns those that could not be checked. */
+  async #check(listener: SessionEndListener, part: readonly string[]): Promise<readonly string[]> {
+    let left = [...part]
+    for (const ids of batches(part, CHECKED_TOGETHER)) {
+      const states = await this.#runner.run(statesOf(this.#settings.keys, ids)).catch(() => null)
+      if (states === null) return left
+      left = left.slice(ids.length)
       for (const [index, id] of ids.entries()) {
         const state = states[index]
         if (!state || isIdle(this.#settings, state)) this.callBack(() => listener.ended(id))
       }
     }
+    return left
   }
 
   #tellAll(what: (listener: SessionEndListener) => unknown): void {
