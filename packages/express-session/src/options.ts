@@ -1,9 +1,4 @@
-import {
-  MAX_NAME_LENGTH,
-  NAME_PATTERN,
-  type SessionStore,
-  StoreError,
-} from '@onetrip/session-store'
+import { checkedOptions, checkName, type SessionStore, StoreError } from '@onetrip/session-store'
 
 /** All that this package uses of a `SessionStore`. */
 export type CommandRunner = Pick<SessionStore, 'run'>
@@ -32,32 +27,32 @@ export interface StoreOptions {
   migrateFrom?: string
 }
 
-export const DEFAULT_PREFIX = 'express:'
+const defaults = {
+  prefix: 'express:',
+  ttl: 86_400,
+  userOf: undefined,
+  maxSessionsPerUser: 100,
+  migrateFrom: undefined,
+}
 
-const known = ['prefix', 'ttl', 'userOf', 'maxSessionsPerUser', 'migrateFrom']
+const positive = { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true }
 
-/** @throws TypeError */
-export function checkOptions(store: CommandRunner, options: StoreOptions): void {
-  const unknown = Object.keys(options).find((name) => !known.includes(name))
-  const { prefix, ttl = 1, userOf, maxSessionsPerUser = 1, migrateFrom } = options
-  const isPositive = (value: number) => Number.isSafeInteger(value) && value > 0
+/** Returns the options with their defaults. @throws TypeError */
+export function checked(store: CommandRunner, options: StoreOptions) {
+  const ranges = { ttl: positive, maxSessionsPerUser: positive }
+  const all = checkedOptions('the store for sessions', options, defaults, ranges)
+  const { prefix, userOf, migrateFrom = '' } = all
   const problems = [
     typeof store?.run !== 'function' && 'the first argument must be a session store',
-    unknown !== undefined && `there is no option ${unknown}; the options are ${known.join(', ')}`,
-    prefix !== undefined &&
-      (typeof prefix !== 'string' || prefix === '') &&
-      'prefix must be a text',
-    !isPositive(ttl) && 'ttl must be a whole number of seconds',
+    (typeof prefix !== 'string' || prefix === '') && 'prefix must be a text',
     userOf !== undefined && typeof userOf !== 'function' && 'userOf must be a function',
-    !isPositive(maxSessionsPerUser) && 'maxSessionsPerUser must be a whole number from 1',
-    migrateFrom !== undefined && typeof migrateFrom !== 'string' && 'migrateFrom must be a prefix',
-    migrateFrom === (prefix ?? DEFAULT_PREFIX) && 'migrateFrom and prefix must differ',
+    typeof migrateFrom !== 'string' && 'migrateFrom must be a prefix',
+    migrateFrom === prefix && 'migrateFrom and prefix must differ',
   ]
   const problem = problems.find((problem) => problem !== false)
   if (problem) throw new TypeError(problem)
+  return all
 }
-
-const names = new RegExp(NAME_PATTERN, 'u')
 
 /** Returns the user of a session: null for none. Undefined if users are not known. */
 export function userBy(userOf: StoreOptions['userOf'], session: Fields): string | null | undefined {
@@ -76,10 +71,5 @@ export function userBy(userOf: StoreOptions['userOf'], session: Fields): string 
 
 /** @throws StoreError `ONETRIP_WRONG_TYPE` or `ONETRIP_INVALID_INPUT` */
 export function checkUser(user: unknown): asserts user is string {
-  if (typeof user !== 'string') {
-    throw new StoreError('ONETRIP_WRONG_TYPE', 'the user of a session must be a string')
-  }
-  if (names.test(user) && [...user].length <= MAX_NAME_LENGTH) return
-  const message = `a user must have 1 to ${MAX_NAME_LENGTH} characters and no control characters`
-  throw new StoreError('ONETRIP_INVALID_INPUT', message)
+  checkName('the user of a session', user as string)
 }

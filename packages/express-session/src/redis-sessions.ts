@@ -2,9 +2,8 @@ import { type Command, type Operation, type Reply, repeatable } from '@onetrip/s
 import { decoded, inPairs, invalid, type Loaded, parsedSession, textsOf } from './encoding.ts'
 import {
   type CommandRunner,
-  checkOptions,
+  checked,
   checkUser,
-  DEFAULT_PREFIX,
   type Fields,
   type StoredSession,
   type StoreOptions,
@@ -50,10 +49,9 @@ export class RedisSessions {
   readonly #closing: string
 
   constructor(store: CommandRunner, options: StoreOptions = {}) {
-    checkOptions(store, options)
     this.#store = store
-    this.#options = { ttl: 86_400, maxSessionsPerUser: 100, ...options }
-    this.#prefix = options.prefix ?? DEFAULT_PREFIX
+    this.#options = checked(store, options)
+    this.#prefix = this.#options.prefix
     this.#closing = this.#prefix.includes('{') ? '}' : ''
   }
 
@@ -120,9 +118,10 @@ export class RedisSessions {
     )
   }
 
-  /** The ids of all sessions, in pages. An id may occur twice. */
+  /** The ids of all sessions, in pages. */
   async *pages(): AsyncGenerator<string[]> {
     const match = `${this.#prefix.replace(/[\\*?[\]]/g, '\\$&')}*${this.#closing}`
+    const seen = new Set<string>() // SCAN may return a key twice
     let cursor = '0'
     do {
       const scan: Command = ['SCAN', cursor, 'MATCH', match, 'COUNT', SCAN_COUNT]
@@ -131,27 +130,21 @@ export class RedisSessions {
         throw invalid('all, length, ids and clear need a single Redis, not a cluster')
       }
       const [next, keys] = page as [string, string[]]
-      const ids = keys
+      const ids = [...new Set(keys)]
         .map((key) => key.slice(this.#prefix.length, key.length - this.#closing.length))
-        .filter((id) => !isReserved(id))
+        .filter((id) => !isReserved(id) && !seen.has(id))
       const cookies = await this.#run(
         ids.map((id) => ['HEXISTS', this.#key(id), 'cookie']),
         true,
       )
-      yield ids.filter((_, index) => cookies[index] === 1)
+      yield ids.filter((id, index) => cookies[index] === 1 && seen.add(id))
       cursor = String(next)
     } while (cursor !== '0')
   }
 
-  async ids(): Promise<string[]> {
-    const found = new Set<string>()
-    for await (const ids of this.pages()) for (const id of ids) found.add(id)
-    return [...found]
-  }
-
   /** All sessions, each with its id. */
   async all(): Promise<(StoredSession & { id: string })[]> {
-    const found = new Map<string, StoredSession & { id: string }>()
+    const found: (StoredSession & { id: string })[] = []
     for await (const ids of this.pages()) {
       const replies = await this.#run(
         ids.map((id) => this.#get(id)),
@@ -159,10 +152,16 @@ export class RedisSessions {
       )
       ids.forEach((id, index) => {
         const loaded = decoded(replies[index])
-        if (loaded) found.set(id, { ...loaded.session, id })
+        if (loaded) found.push({ ...loaded.session, id })
       })
     }
-    return [...found.values()]
+    return found
+  }
+
+  async ids(): Promise<string[]> {
+    const found: string[] = []
+    for await (const ids of this.pages()) found.push(...ids)
+    return found
   }
 
   async clear(): Promise<void> {

@@ -192,7 +192,7 @@ describe.each(adapters)('%s', (_, adapt) => {
 })
 
 test.each([
-  [{ disableTouch: true }, 'no option disableTouch; the options are prefix, ttl'],
+  [{ disableTouch: true }, 'no option disableTouch: its options are prefix, ttl'],
   [{ prefix: '' }, 'prefix must be a text'],
   [{ ttl: 0.5 }, 'ttl must be a whole number'],
   [{ userOf: 'user' }, 'userOf must be a function'],
@@ -202,6 +202,13 @@ test.each([
 ])('refuses the options %o', async (options, message) => {
   const store = await server.start()
   expect(() => new ExpressSessionStore(store, options as never)).toThrow(message)
+})
+
+test('an option that is undefined has its default', async () => {
+  const options = { ttl: undefined, prefix: undefined, maxSessionsPerUser: undefined } as never
+  const adapter = new ExpressSessionStore(await server.start(), options)
+  await adapter.set('one', { cookie: {} } as never)
+  expect(await server.redis.ttl('express:one')).toBeGreaterThan(DAY - 60)
 })
 
 test('a prefix of its own, also with a hash tag', async () => {

@@ -3,48 +3,12 @@ import { connect, createServer, type Socket } from 'node:net'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { ExpressSessionStore } from '../src/express.ts'
-import { expressForThisTest } from './express-app.ts'
-import { sessionServer, storeForThisTest } from './fixture.ts'
+import { storeForThisTest } from './fixture.ts'
 
-const server = sessionServer()
 const codeOf = (error: unknown) => (error as { code?: string }).code
 const codes = async (calls: Promise<unknown>[]) =>
   new Set(await Promise.all(calls.map((call) => call.then(() => 'ok', codeOf))))
 const saved = (n: number) => ({ cookie: {}, n }) as never
-
-test('100 of 100 parallel requests keep the field that they changed', async () => {
-  const { browser, hold, adapter } = await expressForThisTest(server)
-  const ask = browser()
-  const { id } = await ask({ set: { user: 'ada' } })
-  const names = Array.from({ length: 100 }, (_, index) => `field ${index}`)
-  const requests = names.map((name) => {
-    const { arrived, release } = hold(name)
-    return { arrived, release, done: ask({ set: { [name]: name }, hold: name }) }
-  })
-  // All have loaded the session before one of them saves it.
-  await Promise.all(requests.map(({ arrived }) => arrived))
-  for (const { release } of requests) release()
-  await Promise.all(requests.map(({ done }) => done))
-  const fields = Object.fromEntries(names.map((name) => [name, name]))
-  await expect.poll(() => adapter.get(id)).toMatchObject({ user: 'ada', ...fields })
-})
-
-test('0 of 40 sessions come back that were destroyed while another request used them', async () => {
-  const { browser, hold, adapter } = await expressForThisTest(server)
-  const revived: string[] = []
-  for (let n = 0; n < 40; n++) {
-    const ask = browser()
-    const { id } = await ask({ set: { n } })
-    const { arrived, release } = hold(id)
-    const late = ask({ set: { late: n }, hold: id })
-    await arrived
-    await ask({ call: 'destroy' })
-    release()
-    await late
-    if (await adapter.get(id)) revived.push(id)
-  }
-  expect(revived).toEqual([])
-})
 
 test('if Redis is killed, calls say what may have happened; when it is back, the store works', async () => {
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })

@@ -19,7 +19,7 @@ export {
   warningChannel,
 } from './diagnostics.ts'
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
-export { checkedOptions, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
+export { checkedOptions, checkName, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 export type { Attempts } from './operations/attempts.ts'
 export type { DataPatch, SessionData, SessionDataFields } from './operations/data.ts'

@@ -36,12 +36,15 @@ export const textArguments = (program: string, ...args: string[]): string[] => [
   ...args,
 ]
 
-/** Starts an example as a process. `send` sends requests, and stores cookies as a browser does. */
-export async function startExample(file: string, socket: string) {
+/**
+ * Starts an example, or Node with other arguments, as a process. `send` sends requests, and stores cookies as a browser
+ * does.
+ */
+export async function startExample(file: string, socket: string, args = [pathOf(file)]) {
   const program = await startProgram({
     name: file,
     command: process.execPath,
-    args: [pathOf(file)],
+    args,
     env: envOf(socket),
     ready: /127\.0\.0\.1|port: \d+/,
     readyTimeoutMs: 100_000,

@@ -45,7 +45,7 @@ export type RequestSession<Fields extends object = DeclaredFields> = Omit<
   Logins
 >
 
-const BEARER = /^bearer +/i
+const BEARER = /^bearer +(.*)/is
 
 /** Implements `RequestSession` and `ResponseSession` for both frameworks. */
 export class WebSession<Fields extends object = DeclaredFields> {
@@ -106,10 +106,8 @@ export class WebSession<Fields extends object = DeclaredFields> {
 
   /** The token of `Authorization: Bearer`; undefined if there is none or the option `bearer` is false. */
   #bearer(): string | undefined {
-    const { authorization } = this.#request.headers
-    if (authorization === undefined || !this.#web.bearer) return undefined
-    const scheme = BEARER.exec(authorization)
-    return scheme ? authorization.slice(scheme[0].length) : undefined
+    const { authorization = '' } = this.#request.headers
+    return this.#web.bearer ? BEARER.exec(authorization)?.[1] : undefined
   }
 
   /**
