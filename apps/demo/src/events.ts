@@ -56,6 +56,7 @@ const RaceLimits = Exactly({
   distancesMs: Type.Array(Type.Number()),
   rounds: Type.Integer({ description: 'In each round, every lane has one turn' }),
   turnSeconds: Type.Number(),
+  wire: Type.Boolean({ description: 'Whether page views can be traced (POST /demo/wire)' }),
 })
 /** The allowed inputs of a race. */
 export type RaceLimits = Static<typeof RaceLimits>
@@ -64,6 +65,7 @@ export const Demo = Exactly(
   {
     race: Type.Union([RaceLimits, Type.Null()]),
     why: Type.Optional(Type.String({ description: 'Why no race is available' })),
+    repository: Type.Optional(Type.String({ description: 'URL of the source code' })),
   },
   {
     description: 'Limits of a race; null: no race available',
@@ -74,7 +76,8 @@ export const Demo = Exactly(
           connections: { default: 64, minimum: 1, maximum: 256 },
           distancesMs: [0, 0.3, 1, 5, 48],
           rounds: 5,
-          turnSeconds: 1,
+          turnSeconds: 0.75,
+          wire: true,
         },
       },
       { race: null, why: 'no demo service is running' },
@@ -185,9 +188,16 @@ export interface LaneResult extends Totals {
   p99Ms: number | null
 }
 
-export interface Done {
+export interface Done extends Pick<RaceInput, 'connections' | 'distanceMs'> {
+  /** Names the page of the result: `/race/<id>`. */
   id: string
+  /** When the race ended: ISO 8601, UTC. */
+  date: string
+  /** CPU and number of cores. */
+  machine: string
   lanes: LaneResult[]
+  /** Page views per second of the last lane as a multiple of the first, by round; null if a lane answered none. */
+  ratio: Range | null
   /** Compares the first lane with the last. Without `disturbed`. */
   sentence: string
   /** More than two lanes: compares each lane with the one before. */
@@ -205,6 +215,7 @@ export interface RaceEvents {
   preparing: { text: string }
   sample: {
     lane: number
+    /** 0: warm-up, which is not part of the result. */
     round: number
     atMs: number
     requestsPerSecond: number

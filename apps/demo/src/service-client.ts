@@ -2,7 +2,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { ApiError, type ApiErrorCode, type ErrorKind } from '@onetrip/api'
 import { type Dispatcher, Pool } from 'undici'
 import { noRace, raceRunning, serviceFailed } from './errors.ts'
-import type { Demo } from './events.ts'
+import type { Demo, Done } from './events.ts'
 
 /** Long, because the first trace of a view (`POST /demo/wire`) starts two APIs. */
 const TIMEOUT_MS = 60_000
@@ -35,6 +35,17 @@ export class DemoService {
   async call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown> {
     const answer = await this.#request(method, path, body)
     return await answer.body.json()
+  }
+
+  /** The result of a race. @throws ApiError as for `call`. */
+  async result(id: string): Promise<Done> {
+    return (await this.call('GET', `/race/result?${encodeURIComponent(id)}`)) as Done
+  }
+
+  /** The image of a result as PNG. @throws ApiError as for `call`. */
+  async image(id: string): Promise<Buffer> {
+    const { body } = await this.#request('GET', `/race/image?${encodeURIComponent(id)}`)
+    return Buffer.from(await body.arrayBuffer())
   }
 
   /**

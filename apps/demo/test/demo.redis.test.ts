@@ -1,13 +1,13 @@
 import { once } from 'node:events'
-import { get, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { operationsOf } from '../../api/test/openapi-document.ts'
 import { listen } from '../../api/test/support.ts'
 import { patchesOf } from '../src/server-facts.ts'
 import { raceLimits } from '../src/service/race.ts'
 import { demoOn, input } from './service/demo-service.ts'
-import { demoForThisTest } from './support.ts'
+import { demoForThisTest, streamFrom } from './support.ts'
 
 const server = redisOfThisFile()
 
@@ -22,29 +22,14 @@ async function withService() {
   return { service, app, post }
 }
 
-/** The event stream, after its response head has arrived. */
-async function streamFrom(port: number) {
-  const request = get({ port, path: '/demo/race/events' })
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
-  let text = ''
-  response.setEncoding('utf8').on('data', (chunk) => {
-    text += chunk
-  })
-  onTestFinished(() => void request.destroy())
-  return { request, response, text: () => text }
-}
+const raceEvents = '/demo/race/events'
 
 describe('with a demo service', () => {
   test('a race: limits, start, rejection of a second one, events', async () => {
     const { app, post } = await withService()
     const { race: limits } = (await app.inject('/demo')).json()
     expect(limits).toEqual({ ...raceLimits, rounds: 1, turnSeconds: 0.3 })
-    const { response, text } = await streamFrom(await listen(app))
-    expect(response.statusCode).toBe(200)
-    expect(response.headers).toMatchObject({
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
-    })
+    const { text } = await streamFrom(app, raceEvents)
     expect(await post('/demo/race', input)).toEqual({ id: expect.any(String) })
     expect(await post('/demo/race', input)).toMatchObject({
       statusCode: 409,
@@ -53,6 +38,19 @@ describe('with a demo service', () => {
     await expect.poll(text).toMatch(/event: done\ndata: .*"sentence"/)
     expect(text()).toMatch(/^event: state\ndata: {"running":false,"race":null,"last":null}\n\n/)
     expect(text()).not.toContain('event: failed')
+    const [, id] = /"id":"([\w-]+)","connections"/.exec(text()) ?? []
+    const page = await app.inject(`/race/${id}`)
+    expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff' })
+    expect(page.body).toContain(`content="http://localhost:80/race/${id}/image.png"`)
+    const types = { svg: /^<svg/, png: /^.PNG/ }
+    for (const [type, start] of Object.entries(types)) {
+      const { headers, body } = await app.inject(`/race/${id}/image.${type}`)
+      expect([headers['content-type'], body]).toEqual([
+        expect.stringContaining(`image/${type}`),
+        expect.stringMatching(start),
+      ])
+    }
+    expect((await app.inject('/race/none')).json()).toMatchObject({ statusCode: 404 })
   })
 
   test('the wire matches its schema', async () => {
@@ -86,31 +84,30 @@ describe('with a demo service', () => {
   test('a stream ends when its client disconnects, and HEAD opens none', async () => {
     const { service, app } = await withService()
     const port = await listen(app)
-    const streams = await Promise.all(Array.from({ length: 5 }, () => streamFrom(port)))
-    await expect.poll(() => service.feed.listeners).toBe(5)
+    const open = () => streamFrom(app, raceEvents)
+    const streams = await Promise.all([open(), open(), open()])
+    await expect.poll(() => service.feed.listeners).toBe(3)
     for (const { request } of streams) request.destroy()
     await expect.poll(() => service.feed.listeners).toBe(0)
-    const head = httpRequest({ port, path: '/demo/race/events', method: 'HEAD' }).end()
+    const head = httpRequest({ port, path: raceEvents, method: 'HEAD' }).end()
     const [{ statusCode }] = (await once(head, 'response')) as [IncomingMessage]
     expect([statusCode, service.feed.listeners]).toEqual([404, 0])
   })
 
   test('shutdown ends the streams gracefully', async () => {
     const { app } = await withService()
-    const { response, text } = await streamFrom(await listen(app))
+    const { response, end, text } = await streamFrom(app, raceEvents)
     await expect.poll(text).toContain('event: state')
-    const ended = once(response, 'end')
     await app.close()
-    await ended
+    await end
     expect(response.complete).toBe(true)
   })
 
   test('after the demo service has stopped, responses contain the reason', async () => {
     const { service, app, post } = await withService()
-    const { response } = await streamFrom(await listen(app))
-    const ended = once(response, 'end')
+    const { end } = await streamFrom(app, raceEvents)
     await service.close()
-    await ended
+    await end
     const why = expect.stringContaining('demo service')
     expect((await app.inject('/demo')).json()).toMatchObject({ race: null, why })
     expect(await post('/demo/race', input)).toMatchObject({
@@ -127,7 +124,7 @@ test('without a demo service, GET /demo returns the reason why there is no race'
   for (const answer of [
     await app.inject({ method: 'POST', url: '/demo/race', payload: input }),
     await app.inject({ method: 'POST', url: '/demo/wire', payload: wire }),
-    await app.inject('/demo/race/events'),
+    await app.inject(raceEvents),
   ]) {
     expect(answer.json()).toMatchObject({ statusCode: 404, code: 'DEMO_NO_RACE' })
   }

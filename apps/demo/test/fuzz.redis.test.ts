@@ -126,7 +126,14 @@ async function send(fuzzed: FuzzedRequest) {
 }
 
 /** The fuzz test runs without the demo service, because races would load the machine. */
-const needsDemoService = new Set<string | undefined>(['startRace', 'watchRace', 'traceView'])
+const needsDemoService = new Set<string | undefined>([
+  'startRace',
+  'watchRace',
+  'traceView',
+  'readResult',
+  'drawResult',
+  'renderResult',
+])
 
 test(`${numRuns} requests generated from the document get documented responses, and no 5xx`, async () => {
   const statuses = new Map(

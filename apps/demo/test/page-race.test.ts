@@ -4,6 +4,7 @@ import {
   initialState,
   laneOf as laneOfState,
   linesOf,
+  ratioOf,
   type State,
 } from '../page/scripts/race-state.js'
 
@@ -13,9 +14,15 @@ const laneOf = (state: State, lane: number) => laneOfState(state, race.lanes[lan
 
 const race = { id: 'a', lanes: ['naive', 'batch'], rounds: 2, turnSeconds: 1 }
 const started = { name: 'started', data: race }
-const sample = (lane: number, round: number, atMs: number, requestsPerSecond: number) => ({
+const sample = (
+  lane: number,
+  round: number,
+  atMs: number,
+  requestsPerSecond: number,
+  p99Ms: number | null = 5,
+) => ({
   name: 'sample',
-  data: { lane, round, atMs, requestsPerSecond, p99Ms: 5 },
+  data: { lane, round, atMs, requestsPerSecond, p99Ms },
 })
 const counts = { connectionsOpened: 2, roundTrips: 3, commands: 4, redisCpuUs: 5, apiCpuUs: 6 }
 const turn = (lane: number, round: number, requests: number) => ({
@@ -28,7 +35,10 @@ const lanes = [
   { ...result, strategy: 'naive' },
   { ...result, strategy: 'batch', p99Ms: null },
 ]
-const done = { name: 'done', data: { id: 'a', lanes } }
+const done = {
+  name: 'done',
+  data: { id: 'a', lanes, ratio: { median: 9, lowest: 8, highest: 11 } },
+}
 const idle = { name: 'state', data: { running: false, race: null, last: null } }
 const play = (...events: { name: string; data: unknown }[]): State =>
   events.reduce(after, initialState)
@@ -45,10 +55,16 @@ test('a race from its start to its end', () => {
   state = after(state, { name: 'preparing', data: { text: 'Warming up' } })
   expect(state.text).toBe('Warming up')
 
+  state = [sample(0, 0, 250, 70), sample(1, 0, 250, 630)].reduce(after, state)
+  expect(state).toMatchObject({ text: 'Warming up', points: [] })
+  expect(laneOf(state, 1)).toMatchObject({ isOnTurn: true, requestsPerSecond: 630 })
+  expect(ratioOf(state, 2)).toBe(9)
+
   state = after(state, sample(0, 1, 250, 90))
   expect(state.text).toBe('')
   expect(laneOf(state, 0)).toMatchObject({ isOnTurn: true, requestsPerSecond: 90, p99Ms: 5 })
-  expect(laneOf(state, 1)).toMatchObject({ isOnTurn: false, requestsPerSecond: null })
+  expect(laneOf(state, 1)).toMatchObject({ isOnTurn: false, requestsPerSecond: 630 })
+  expect(ratioOf(state, 2)).toBe(7)
 
   state = [turn(0, 1, 100), sample(1, 1, 250, 900), turn(1, 1, 1_000)].reduce(after, state)
   expect(laneOf(state, 0)).toMatchObject({ isOnTurn: false, requestsPerSecond: 100, p99Ms: 7 })
@@ -58,6 +74,7 @@ test('a race from its start to its end', () => {
 
   state = after(state, done)
   expect(state.phase).toBe('done')
+  expect(ratioOf(state, 2)).toBe(9)
   expect(laneOf(state, 0)).toMatchObject({ requestsPerSecond: 150.5, range, p50Ms: 1.5, p99Ms: 9 })
   expect(laneOf(state, 1)).toMatchObject({ isOnTurn: false, p99Ms: null })
 })
@@ -97,5 +114,15 @@ test('a line joins the turns of its lane without changing a value', () => {
     [null, 901, null, 950],
     [null, null, null, null],
     [null, null, null, null],
+  ])
+})
+
+test('if no sample of a turn has a p99, the line has that of the turn', () => {
+  const slow = [1, 2].flatMap((round) => [sample(0, round, 250, 0, null), turn(0, round, 90)])
+  const { points } = play(started, sample(1, 1, 250, 900, 4), turn(1, 1, 900), ...slow)
+  expect(linesOf(points, ({ p99Ms }) => p99Ms).slice(0, 3)).toEqual([
+    [0.25, 0.25, 1.25],
+    [null, 7, 7],
+    [4, null, null],
   ])
 })

@@ -1,11 +1,10 @@
 import { once } from 'node:events'
-import { get, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, request } from 'node:http'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import type { FastifyInstance } from 'fastify'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listen } from '../../api/test/support.ts'
-import { bearer, demoForThisTest, login } from './support.ts'
+import { bearer, demoForThisTest, login, streamFrom } from './support.ts'
 
 const server = redisOfThisFile()
 const path = '/demo/session/events'
@@ -14,23 +13,9 @@ const ended = 'event: ended\ndata: {}\n\n'
 
 /** The event stream of a session, after its first event. */
 async function streamOf(app: FastifyInstance, token: string) {
-  if (!app.server.listening) await listen(app)
-  const { port } = app.server.address() as AddressInfo
-  const request = get({ port, path, headers: bearer(token) })
-  onTestFinished(() => void request.destroy())
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
-  expect(response.headers).toMatchObject({
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-store',
-  })
-  let text = ''
-  response.setEncoding('utf8').on('data', (chunk) => {
-    text += chunk
-  })
-  const end = once(response, 'end')
-  end.catch(() => {}) // the request is destroyed
-  await expect.poll(() => text).toBe(open)
-  return { request, response, end, text: () => text }
+  const stream = await streamFrom(app, path, bearer(token))
+  await expect.poll(stream.text).toBe(open)
+  return stream
 }
 
 test('a stream ends with its session, also if another process ends it', async () => {

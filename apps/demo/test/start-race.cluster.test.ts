@@ -10,7 +10,7 @@ test('a race runs on the remaining nodes, without distance and wire', async () =
   await expect.poll(() => stack.output.join('\n')).toContain('exited unexpectedly')
   const url = stack.record.apis[0]?.url
   const { race } = (await (await fetch(`${url}/demo`)).json()) as { race: object }
-  expect(race).toMatchObject({ distancesMs: [0] })
+  expect(race).toMatchObject({ distancesMs: [0], wire: false })
   const demo = clientOf(join(stack.state, 'run', 'demo.sock'))
   const seen = eventsUntil(demo.events(), 'turn', 'failed')
   expect((await demo.send('POST', '/race', input)).status).toBe(202)

@@ -1,11 +1,14 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { StrategyName } from '@onetrip/api/variants'
 import type { FastifyInstance } from 'fastify'
-import { onTestFinished } from 'vitest'
-import { appOn } from '../../api/test/support.ts'
+import { expect, onTestFinished } from 'vitest'
+import { appOn, listen } from '../../api/test/support.ts'
 import { type DemoOptions, demoApplication } from '../src/application.ts'
 
-export { bearer, login, secret } from '../../api/test/support.ts'
+export { bearer, login } from '../../api/test/support.ts'
 
 /** The entry file of the demo. */
 export const demoProgram = fileURLToPath(new URL('../src/server.ts', import.meta.url))
@@ -35,4 +38,24 @@ export async function demoForThisTest(
   onTestFinished(() => app.close())
   await app.store.ready()
   return app
+}
+
+/** Opens an event stream of the application, and checks its response head. Closed when the current test ends. */
+export async function streamFrom(app: FastifyInstance, path: string, headers = {}) {
+  if (!app.server.listening) await listen(app)
+  const { port } = app.server.address() as AddressInfo
+  const request = get({ port, path, headers })
+  onTestFinished(() => void request.destroy())
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  expect([response.statusCode, response.headers]).toMatchObject([
+    200,
+    { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+  ])
+  let text = ''
+  response.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk
+  })
+  const end = once(response, 'end')
+  end.catch(() => {}) // the request is destroyed
+  return { request, response, end, text: () => text }
 }

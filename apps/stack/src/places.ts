@@ -34,6 +34,8 @@ export function places(env = process.env) {
     data: join(state, 'redis', 'data'),
     /** The report of the latest measurement. */
     report: join(state, 'report', 'latest.html'),
+    /** Folder of the results of races. */
+    results: join(state, 'races'),
   }
 }
 

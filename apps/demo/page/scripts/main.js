@@ -22,7 +22,13 @@ async function startDemo(waitMs = 1_000) {
     return
   }
   for (const element of document.querySelectorAll('.needs-race')) {
-    if (element instanceof HTMLElement) element.hidden = demo.race === null
+    const isThere = demo.race !== null && (demo.race.wire || !element.matches('.needs-wire'))
+    if (element instanceof HTMLElement) element.hidden = !isThere
+  }
+  if (demo.repository) {
+    const link = byId('repository', HTMLAnchorElement)
+    link.href = demo.repository.replace(/^git\+|\.git$/g, '')
+    link.hidden = false
   }
   notice(byId('no-race', HTMLElement), demo.race === null ? sentence(demo.why) : '')
   if (demo.race === null) {
@@ -36,7 +42,7 @@ async function startDemo(waitMs = 1_000) {
     import('./wire.js'),
   ])
   startRace(demo.race)
-  startWire()
+  if (demo.race.wire) startWire()
 }
 
 startShop()

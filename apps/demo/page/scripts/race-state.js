@@ -6,13 +6,14 @@
 /** @typedef {import('../../src/events.ts').Turn} Turn */
 /** @typedef {import('../../src/events.ts').Done} Done */
 /** @typedef {import('../../src/events.ts').RaceEvent} RaceEvent */
-/** @typedef {{ lane: number, seconds: number, requestsPerSecond: number, p99Ms: number | null }} Point */
+/** @typedef {{ lane: number, round: number, seconds: number, requestsPerSecond: number, p99Ms: number | null }} Point */
 /**
  * @typedef {object} State
  * @property {'idle' | 'running' | 'done' | 'failed'} phase
  * @property {Started | null} race
  * @property {string} text The current preparation step, or why the race failed.
- * @property {Point[]} points
+ * @property {Point[]} points Not those of the warm-up.
+ * @property {Record<number, { requestsPerSecond: number, p99Ms: number | null }>} latest The last sample of each lane.
  * @property {Turn[]} turns
  * @property {{ lane: number, round: number } | null} current Lane whose turn it is.
  * @property {Done | null} done
@@ -29,6 +30,7 @@ export const initialState = {
   race: null,
   text: '',
   points: [],
+  latest: {},
   turns: [],
   current: null,
   done: null,
@@ -59,11 +61,13 @@ export function after(state, { name, data }) {
       const { lane, round, atMs, requestsPerSecond, p99Ms } = data
       // The time axis of a lane consists of its own turns, one after the other.
       const seconds = (round - 1) * (state.race?.turnSeconds ?? 1) + atMs / 1000
-      const points = [...state.points, { lane, seconds, requestsPerSecond, p99Ms }]
-      return { ...state, text: '', points, current: { lane, round } }
+      const latest = { ...state.latest, [lane]: { requestsPerSecond, p99Ms } }
+      if (round === 0) return { ...state, latest, current: { lane, round } }
+      const points = [...state.points, { lane, round, seconds, requestsPerSecond, p99Ms }]
+      return { ...state, text: '', latest, points, current: { lane, round } }
     }
     case 'turn':
-      return { ...state, turns: [...state.turns, data] }
+      return { ...state, points: withP99(state.points, data), turns: [...state.turns, data] }
     case 'done':
       return { ...state, phase: 'done', text: '', current: null, done: data }
     case 'failed':
@@ -74,18 +78,30 @@ export function after(state, { name, data }) {
 }
 
 /**
+ * With a slow Redis, no sample of a turn has a p99: its responses are too few. Then the last point of the turn gets that
+ * of the whole turn.
+ *
+ * @param {Point[]} points
+ * @param {Turn} turn
+ */
+function withP99(points, { lane, round, p99Ms }) {
+  const own = points.filter((point) => point.lane === lane && point.round === round)
+  if (own.some((point) => point.p99Ms !== null)) return points
+  return points.map((point) => (point === own.at(-1) ? { ...point, p99Ms } : point))
+}
+
+/**
  * Values of a lane's card and column; null: not known yet.
  *
  * @param {State} state
  * @param {string} strategy
  * @param {number} lane
  */
-export function laneOf({ points, turns, current, done }, strategy, lane) {
+export function laneOf({ latest, turns, current, done }, strategy, lane) {
   const own = turns.filter((turn) => turn.lane === lane)
   const result = done?.lanes[lane]
-  const latest = points.findLast((point) => point.lane === lane)
   const lastTurn = own.at(-1)
-  const live = current?.lane === lane ? latest : (lastTurn ?? latest)
+  const live = current?.lane === lane ? latest[lane] : (lastTurn ?? latest[lane])
   return {
     strategy,
     isOnTurn: current?.lane === lane,
@@ -95,6 +111,19 @@ export function laneOf({ points, turns, current, done }, strategy, lane) {
     p50Ms: result ? result.p50Ms : (lastTurn?.p50Ms ?? null),
     totals: result ?? (own.length > 0 ? sumOf(own) : null),
   }
+}
+
+/**
+ * Page views per second of the last lane as a multiple of the first: of the result, or of what the cards show.
+ *
+ * @param {State} state
+ * @param {number} lanes Their number.
+ * @returns {number | null} Null if it is not known yet.
+ */
+export function ratioOf(state, lanes) {
+  if (state.done) return state.done.ratio?.median ?? null
+  const [first, last] = [0, lanes - 1].map((lane) => laneOf(state, '', lane).requestsPerSecond)
+  return first && last ? last / first : null
 }
 
 /** Sums every figure of the turns. @param {Turn[]} turns @returns {Totals} */

@@ -3,7 +3,7 @@ import { createChart } from './chart.js'
 import { announce, block, byId, create, notice, setText, showList, startButton } from './dom.js'
 import { listen } from './events.js'
 import { figure } from './format.js'
-import { after, eventNames, initialState, laneOf, linesOf } from './race-state.js'
+import { after, eventNames, initialState, laneOf, linesOf, ratioOf } from './race-state.js'
 import { descriptionOf, onSettings, settings, showSettings } from './settings.js'
 
 /** @typedef {import('./race-state.js').State} State */
@@ -137,8 +137,22 @@ function draw() {
   byId('charts', HTMLElement).hidden = points.length === 0
   drawCharts()
   drawProgress()
+  drawRatio()
   setBusy(isRunning)
   for (const listener of listeners) listener(isRunning)
+}
+
+/** At the top of the page the ratio replaces the published one. */
+function drawRatio() {
+  const ratio = ratioOf(state, lanes.length)
+  setText(byId('race-ratio', HTMLElement), ratio === null ? '' : `× ${figure(ratio)}`)
+  if (ratio === null) return
+  setText(byId('hero-ratio', HTMLElement), `× ${figure(ratio)}`)
+  const when = state.done ? 'on this machine' : 'on this machine, so far'
+  setText(
+    byId('hero-what', HTMLElement),
+    `as many page views per second with ${lanes.at(-1)} as with ${lanes[0]}, ${when}`,
+  )
 }
 
 function drawCharts() {
@@ -177,13 +191,18 @@ function showResult(done) {
   for (const [index, step] of document.querySelectorAll('.steps em').entries()) {
     if (step instanceof HTMLElement) notice(step, done?.steps[index] ?? '')
   }
-  for (const id of ['race-sentence', 'race-repeat']) byId(id, HTMLElement).hidden = done === null
+  for (const id of ['race-sentence', 'race-repeat', 'race-share'])
+    byId(id, HTMLElement).hidden = done === null
   if (done === null) return
   setText(byId('race-result', HTMLElement), done.sentence)
   setText(byId('race-disturbed', HTMLElement), done.disturbed ?? '')
   byId('race-repeat', HTMLElement).hidden = done.command === null
   setText(command, done.command ?? '')
   setText(copy, 'Copy')
+  const paths = ['', '/image.svg', '/image.png']
+  document.querySelectorAll('#race-share a').forEach((link, index) => {
+    link.setAttribute('href', `/race/${done.id}${paths[index]}`)
+  })
 }
 
 /** @param {boolean} isBusy */

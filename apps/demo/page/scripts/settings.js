@@ -6,10 +6,10 @@ import { byId, create } from './dom.js'
 
 /** @type {Record<string, string>} */
 const descriptions = {
-  naive: 'A new connection per request. One command at a time.',
+  naive: 'A new connection per page view. One command at a time.',
   sequential: 'A shared connection. One command at a time.',
   pipeline: 'A shared connection. All commands in one round trip.',
-  batch: 'A shared connection. Requests share a round trip.',
+  batch: 'A shared connection. Page views share a round trip.',
 }
 
 /** One-line description of a strategy. @param {string} strategy */

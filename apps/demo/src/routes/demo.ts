@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Topology } from '@onetrip/api'
 import type { onRequestHookHandler } from 'fastify'
@@ -6,6 +7,7 @@ import { Demo, RaceBody, RaceStarted, WireBody, Wires } from '../events.ts'
 import { Server, serverFacts } from '../server-facts.ts'
 import { DemoService } from '../service-client.ts'
 import { eventStream, sendEvents } from './event-stream.ts'
+import { resultRoutes } from './result.ts'
 
 interface DemoOptions {
   /** Unix socket of the demo service; empty: no race. */
@@ -28,7 +30,11 @@ const EVENTS = `Server-sent events with JSON data. Lanes are numbered from 0.
 - \`turn\`: end of a lane's turn, with its totals. CPU times are in microseconds.
 - \`done\` or \`failed\` (\`message\`). \`done\` has sums, medians and their range, a \`sentence\`, with more than two
   lanes a sentence for each step (\`steps\`), \`disturbed\` (a warning or null), and the \`command\` that repeats the race
-  in the terminal (null on a cluster).`
+  in the terminal (null on a cluster). \`/race/<id>\` is the page of the result.`
+
+const { repository: { url: repository = '' } = {} } = JSON.parse(
+  readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'),
+) as { repository?: { url?: string } }
 
 /** Routes of the demo page: race, wire and Redis server. */
 export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
@@ -50,7 +56,7 @@ export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
         response: { 200: Demo },
       },
     },
-    () => demo.limits(),
+    async () => ({ ...(await demo.limits()), ...(repository && { repository }) }),
   )
 
   app.post(
@@ -103,6 +109,8 @@ export const demoRoutes: FastifyPluginAsyncTypebox<DemoOptions> = async (
     },
     async (request) => (await demo.call('POST', '/wire', request.body)) as Wires,
   )
+
+  await app.register(resultRoutes, { demo })
 
   const facts = serverFacts(app.store, topology)
   app.get(

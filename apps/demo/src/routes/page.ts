@@ -10,7 +10,7 @@ import { htmlPage } from './html-page.ts'
 export const pageFolder = fileURLToPath(new URL('../../page', import.meta.url))
 
 // No inline scripts or styles. The page sets styles through the CSSOM, which this policy allows.
-const POLICY =
+export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

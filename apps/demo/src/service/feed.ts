@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Done, RaceEvent, RaceInput, RaceLimits, Started } from '../events.ts'
 
 type Listener = (event: RaceEvent) => void
@@ -22,7 +22,8 @@ export class RaceFeed {
 
   /** Announces a race. `running` is true from now on. */
   start(input: RaceInput, { rounds, turnSeconds }: RaceLimits): Started {
-    const started = { id: randomUUID(), ...input, rounds, turnSeconds }
+    const id = `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`
+    const started = { id, ...input, rounds, turnSeconds }
     this.publish({ name: 'started', data: started })
     return started
   }

@@ -32,7 +32,7 @@ export interface LanesOptions {
 }
 
 const HOST = '127.0.0.1'
-const IDLE_MS = 60_000
+const IDLE_MS = 300_000
 /** Time for requests in flight when a lane is stopped. */
 const GRACE_MS = 1_000
 
@@ -46,10 +46,12 @@ const settings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: '',
 }
 
-/** An API per lane. They are reused for the same settings, and stopped after an idle minute. */
+/** An API per lane. They are reused for the same settings, and stopped after five idle minutes. */
 export class Lanes {
   readonly #options: LanesOptions
-  #kept: { key: string; lanes: readonly Lane[]; undo: AsyncDisposableStack } | undefined
+  #kept:
+    | { key: string; lanes: readonly Lane[]; undo: AsyncDisposableStack; areNew: boolean }
+    | undefined
   #idle: NodeJS.Timeout | undefined
 
   constructor(options: LanesOptions) {
@@ -75,12 +77,21 @@ export class Lanes {
       if (!this.#kept || !isKept) {
         starting?.()
         await this.stop()
-        this.#kept = { key, ...(await this.#start(wanted, signal)) }
+        this.#kept = { key, ...(await this.#start(wanted, signal)), areNew: true }
       }
-      return await work(this.#kept.lanes, !isKept)
+      const { lanes, areNew } = this.#kept
+      this.#kept.areNew = false
+      return await work(lanes, areNew)
     } finally {
       this.#idle = setTimeout(() => void this.stop(), IDLE_MS)
     }
+  }
+
+  /** Starts lanes in advance if none are kept. Calls must not overlap, also not with `use`. Rejects as `use`. */
+  async prepare(wanted: WireInput, signal: AbortSignal): Promise<void> {
+    if (this.#kept) return
+    await this.use(wanted, { signal }, async () => {})
+    if (this.#kept) Object.assign(this.#kept, { areNew: true })
   }
 
   /** Stops all lanes. Must not be called while they are in use. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { listenForInterrupts } from '@onetrip/stack/interrupt.ts'
-import { newSecret } from '@onetrip/stack/places.ts'
+import { newSecret, places } from '@onetrip/stack/places.ts'
 import { describeError } from '@onetrip/stack/problem.ts'
 import { print, printError, surviveClosedOutput } from '@onetrip/stack/terminal.ts'
 import { openDemoService } from './service.ts'
@@ -20,6 +20,8 @@ try {
     redis,
     monitorUrls: monitorUrls.split(' '),
     sessionSecret: newSecret(),
+    results: places().results,
+    prepares: true,
   })
   print(`The demo service listens on ${socket}`)
   if (!signal.aborted) await once(signal, 'abort')

@@ -1,12 +1,15 @@
+import { cpus } from 'node:os'
 import { strategyNames } from '@onetrip/api/variants'
 import { parseLocation } from '@onetrip/cluster'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { monitorAll } from '@onetrip/stack/redis-monitors.ts'
 import { startRelay } from '@onetrip/stack/relay/process.ts'
+import { printError } from '@onetrip/stack/terminal.ts'
 import type { RaceInput, RaceLimits, Started } from '../events.ts'
 import type { RaceFeed } from './feed.ts'
 import { Lanes } from './lanes.ts'
+import { Results } from './results.ts'
 import { runRounds, warmUp } from './rounds.ts'
 import { raceItems, withSessions } from './sessions.ts'
 import type { Summary } from './summary.ts'
@@ -16,16 +19,21 @@ export const raceLimits: RaceLimits = {
   connections: { default: 64, minimum: 1, maximum: 256 },
   distancesMs: [0, 0.3, 1, 5, 48],
   rounds: 5,
-  turnSeconds: 1,
+  turnSeconds: 0.75,
+  wire: true,
 }
 
 /**
  * The limits on a cluster. No distance: clients learn the nodes' addresses from the nodes, so they would bypass a
- * relay. No `sequential` and `pipeline`, which are for one server.
+ * relay, and so no wire. No `sequential` and `pipeline`, which are for one server.
  */
-export const clusterRace: Partial<RaceLimits> = { strategies: ['naive', 'batch'], distancesMs: [0] }
+export const clusterRace: Partial<RaceLimits> = {
+  strategies: ['naive', 'batch'],
+  distancesMs: [0],
+  wire: false,
+}
 
-const WARM_UP_SECONDS = 1
+const WARM_UP_SECONDS = 0.6
 /** Timeout for INFO during a race. */
 const REPLY_TIMEOUT_MS = 3_000
 /** A race that takes longer hangs, and is ended. */
@@ -38,6 +46,8 @@ export interface RaceOptions {
   monitorUrls: readonly string[]
   /** Signs the tokens of the race's sessions. */
   sessionSecret: string
+  /** Folder of the results. */
+  results: string
 }
 
 /** The command line of a measurement with the requests of a race. */
@@ -56,10 +66,12 @@ export class RaceTrack {
   readonly #options: RaceOptions
   readonly #feed: RaceFeed
   readonly #lanes: Lanes
+  readonly results: Results
 
   constructor(options: RaceOptions, feed: RaceFeed) {
     this.#options = options
     this.#feed = feed
+    this.results = new Results(options.results)
     this.#lanes = new Lanes({
       ...options,
       async openLink(to, distanceMs) {
@@ -83,12 +95,23 @@ export class RaceTrack {
     try {
       const data = await this.#race(started, signal, (error) => broken.abort(error))
       const command = parseLocation(this.#options.redis).cluster ? null : commandOf(started)
-      this.#feed.publish({ name: 'done', data: { ...data, command } })
+      const machine = `${cpus()[0]?.model ?? 'unknown CPU'}, ${cpus().length} cores`
+      const done = { ...data, date: new Date().toISOString(), machine, command }
+      await this.results
+        .save(done)
+        .catch((error) => printError(`The result cannot be kept: ${messageOf(error)}`))
+      this.#feed.publish({ name: 'done', data: done })
     } catch (error) {
       // The reason of an abort explains the errors that follow from it.
       const why = timeout.aborted ? 'The race took too long.' : messageOf(signal.reason ?? error)
       this.#feed.publish({ name: 'failed', data: { id: started.id, message: why } })
     }
+  }
+
+  /** Starts the lanes of the race that the page offers first, so that its figures come soon. Never rejects. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    const wanted = { lanes: ['naive', 'batch'], distanceMs: 0 }
+    await this.#lanes.prepare(wanted, signal).catch(() => {}) // the race says why
   }
 
   /** Stops the lanes. Must not be called during a race. */

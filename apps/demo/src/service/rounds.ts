@@ -51,14 +51,12 @@ async function load(course: Course, lane: Lane, round: number, seconds: number) 
     calls: workload({ ...raceItems, tokens, connections, seed: round + 1, prepared: PREPARED }),
     signal,
     finish: true,
-    onSample(sample) {
-      if (round > 0) publish({ name: 'sample', data: { lane: lane.index, round, ...sample } })
-    },
+    onSample: (sample) => publish({ name: 'sample', data: { lane: lane.index, round, ...sample } }),
   })
   return await unlessAborted(signal, run)
 }
 
-/** Runs load without measuring. */
+/** Runs load that is not part of the result. Its samples are the first figures that the page shows. */
 export async function warmUp(course: Course, seconds: number): Promise<void> {
   course.publish({ name: 'preparing', data: { text: 'Warming up' } })
   for (const lane of course.lanes) await load(course, lane, 0, seconds)

@@ -5,9 +5,11 @@ import { json } from 'node:stream/consumers'
 import { parseLocation } from '@onetrip/cluster'
 import { isLocal } from '@onetrip/stack/address.ts'
 import { messageOf } from '@onetrip/stack/problem.ts'
-import type { RaceInput, RaceLimits, WireInput } from '../events.ts'
+import type { Done, RaceInput, RaceLimits, WireInput } from '../events.ts'
+import { imageOf } from '../result/image.ts'
 import { RaceFeed } from './feed.ts'
 import { checkLanes, checkRace, Refusal } from './input.ts'
+import { pngOf } from './png.ts'
 import { clusterRace, type RaceOptions, RaceTrack, raceLimits } from './race.ts'
 import { WireTap } from './wire.ts'
 
@@ -16,19 +18,24 @@ export interface DemoServiceOptions extends RaceOptions {
   socket: string
   /** Default: `raceLimits`. */
   limits?: RaceLimits
+  /** Starts the lanes of the first race when somebody begins to listen. Default false. */
+  prepares?: boolean
 }
+
+/** @param id What follows `?` in the URL: the id of a result. */
+type Route = (request: IncomingMessage, response: ServerResponse, id: string) => unknown
 
 const HEARTBEAT_MS = 15_000
 const MAX_WAITING = 5
 
 /**
- * Serves the race and the wire over HTTP on a Unix socket: `GET /race`, `POST /race`, `GET /race/events` and
- * `POST /wire`. The API forwards requests to it. Only the user of this process can connect.
+ * Serves the race and the wire over HTTP on a Unix socket: `GET /race`, `POST /race`, `GET /race/events`,
+ * `GET /race/result?<id>`, `GET /race/image?<id>` (PNG) and `POST /wire`. The API forwards requests to it. Only the user of this process can connect.
  *
  * @throws the error of `node:net` if it cannot listen.
  */
 export async function openDemoService(serviceOptions: DemoServiceOptions) {
-  const { socket, limits: given = raceLimits, ...options } = serviceOptions
+  const { socket, limits: given = raceLimits, prepares = false, ...options } = serviceOptions
   const onCluster = parseLocation(options.redis).cluster !== undefined
   const limits = { ...given, ...(onCluster && clusterRace) }
   const feed = new RaceFeed()
@@ -46,7 +53,13 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
     return done
   }
 
-  const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
+  const resultOf = async (id: string): Promise<Done> => {
+    const result = await track.results.find(id)
+    if (result === undefined) throw new Refusal(404, NO_RESULT)
+    return result
+  }
+
+  const routes: Record<string, Route> = {
     'GET /race': () => (why ? { race: null, why } : { race: limits }),
     'POST /race': async (request, response) => {
       const input = (await json(request)) as RaceInput
@@ -55,7 +68,15 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
       response.statusCode = 202
       return { id: startRace(input) }
     },
-    'GET /race/events': (_, response) => sendEvents(feed, response, ending.signal),
+    'GET /race/result': (_request, _response, id) => resultOf(id),
+    'GET /race/image': async (_request, response, id) => {
+      const image = await pngOf(imageOf(await resultOf(id)))
+      response.writeHead(200, { 'content-type': 'image/png' }).end(image)
+    },
+    'GET /race/events': (_, response) => {
+      if (prepares && !feed.running) void inTurn(() => track.prepare(stopping.signal))
+      sendEvents(feed, response, ending.signal)
+    },
     'POST /wire': async (request) => {
       if (onCluster) throw new Refusal(404, NO_WIRE)
       const input = (await json(request)) as WireInput
@@ -85,10 +106,11 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
 
   const server = createServer(async (request, response) => {
     try {
-      const route = routes[`${request.method} ${request.url}`]
+      const [path, id = ''] = (request.url ?? '').split('?')
+      const route = routes[`${request.method} ${path}`]
       if (!route) throw new Refusal(404, 'This route does not exist.')
       if (why && route !== routes['GET /race']) throw new Refusal(404, why)
-      const body = await route(request, response)
+      const body = await route(request, response, id)
       if (body !== undefined) send(response, response.statusCode, body)
     } catch (error) {
       const status = error instanceof Refusal ? error.status : 500
@@ -116,6 +138,8 @@ export async function openDemoService(serviceOptions: DemoServiceOptions) {
 }
 
 const RUNNING = 'A race is running. Try again when it has ended.'
+
+const NO_RESULT = 'There is no result of a race with this id. The latest 100 are kept.'
 
 const NO_WIRE =
   'The wire is not available on a cluster: clients connect to the nodes directly, not through the relay that records traffic.'

@@ -21,10 +21,11 @@ interface Measured {
   elsewhere: number | null
 }
 
-export type Summary = Omit<Done, 'command'>
+export type Summary = Omit<Done, 'command' | 'date' | 'machine'>
 
 /** The result of a race: sums and medians of its turns, and sentences that compare the lanes. */
-export function summaryOf({ id, lanes }: Started, measured: Measured): Summary {
+export function summaryOf(started: Started, measured: Measured): Summary {
+  const { id, lanes, connections, distanceMs } = started
   const { turns, elsewhere } = measured
   const of = (lane: number) => turns.filter((turn) => turn.lane === lane)
   const results = measured.lanes.map(
@@ -48,8 +49,9 @@ export function summaryOf({ id, lanes }: Started, measured: Measured): Summary {
       ? `Other programs took ${Math.round(elsewhere * 100)} % of the machine's CPU time during the race: the figures would differ on an idle machine.`
       : null
   const steps = racers.slice(1).map((racer, index) => comparison(racers[index] as Racer, racer))
+  const [first, last] = [racers[0], racers.at(-1)] as [Racer, Racer]
   const sentences = [
-    comparison(racers[0] as Racer, racers.at(-1) as Racer),
+    comparison(first, last),
     ...racers.flatMap(failures),
     ...racers.flatMap(({ name }, lane) =>
       measured.lanes[lane]?.generatorBusy
@@ -59,7 +61,10 @@ export function summaryOf({ id, lanes }: Started, measured: Measured): Summary {
   ]
   return {
     id,
+    connections,
+    distanceMs,
     lanes: results,
+    ratio: ratioOf(first, last),
     sentence: sentences.join(' '),
     steps: lanes.length > 2 ? steps : [],
     disturbed,
@@ -78,20 +83,29 @@ const CLEARLY_FASTER = 1.2
 function comparison(first: Racer, second: Racer): string {
   const isFaster = second.requestsPerSecond.median > first.requestsPerSecond.median
   const [winner, other] = isFaster ? [second, first] : [first, second]
-  const ratios = winner.turns.map((turn) => {
-    const same = other.turns.find(({ round }) => round === turn.round)
-    return turn.requestsPerSecond / (same?.requestsPerSecond ?? 0)
-  })
-  if (ratios.length === 0 || !ratios.every(Number.isFinite)) {
-    return `There is no ratio: a lane answered no request in at least one round.`
+  const ratio = ratioOf(other, winner)
+  if (ratio === null) {
+    return `There is no ratio: a lane answered no page view in at least one round.`
   }
-  const { median, lowest, highest } = rangeOf(ratios)
-  const range = `${figure(lowest)} to ${figure(highest)} in ${words[ratios.length] ?? ratios.length} rounds`
+  const { median, lowest, highest } = ratio
+  const rounds = winner.turns.length
+  const range = `${figure(lowest)} to ${figure(highest)} in ${words[rounds] ?? rounds} rounds`
   if (lowest <= 1 && median < CLEARLY_FASTER) {
     return `${winner.name} and ${other.name} were about as fast (${range}).`
   }
   const disagreement = lowest <= 1 ? 'The rounds disagree. In the median round, ' : ''
   return `${disagreement}${winner.name} answered ${figure(median)} times as many page views per second as ${other.name} (${range}).`
+}
+
+/** Page views per second of the second lane as a multiple of the first, by round. */
+function ratioOf(first: Racer, second: Racer): Range | null {
+  const ratios = second.turns.map(({ round, requestsPerSecond }) => {
+    const same = first.turns.find((turn) => turn.round === round)
+    return requestsPerSecond / (same?.requestsPerSecond ?? 0)
+  })
+  const isKnown =
+    ratios.length > 0 && ratios.every((ratio) => ratio > 0 && ratio < Number.POSITIVE_INFINITY)
+  return isKnown ? rangeOf(ratios) : null
 }
 
 function failures({ name, errors, requests }: Racer): string[] {

@@ -17,11 +17,11 @@ const TRACED_VIEWS = 5
 
 /** Sends single page views through two lanes and records their traffic with Redis. */
 export class WireTap {
-  readonly #options: Omit<RaceOptions, 'monitorUrls'>
+  readonly #options: Pick<RaceOptions, 'redis' | 'sessionSecret'>
   readonly #lanes: Lanes
   readonly #traffic: readonly Traffic[][] = [[], []]
 
-  constructor(options: Omit<RaceOptions, 'monitorUrls'>) {
+  constructor(options: Pick<RaceOptions, 'redis' | 'sessionSecret'>) {
     this.#options = options
     this.#lanes = new Lanes({
       ...options,

@@ -41,6 +41,11 @@ export class DemoPage {
     return this.race.locator('.rate').allInnerTexts()
   }
 
+  /** Widths of the bars of all lanes, in pixels, after their transitions. */
+  barWidths(): Promise<number[]> {
+    return this.page.evaluate<number[]>(BAR_WIDTHS)
+  }
+
   /** Cells of the race's table, by row name. */
   async totals(): Promise<Record<string, string[]>> {
     const rows = await this.race.getByRole('table').locator('tbody tr').all()
@@ -140,6 +145,9 @@ export function demoPagesOfThisFile() {
     },
   }
 }
+
+const BAR_WIDTHS = `Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
+  .then(() => [...document.querySelectorAll('.bar')].map((bar) => bar.getBoundingClientRect().width))`
 
 /** A chart shows the line of a strategy if at least 20 pixels have its colour. */
 const COUNT_LINES = `(strategies) => {

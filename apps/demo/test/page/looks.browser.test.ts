@@ -68,6 +68,12 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
     await demos[0]?.raceAll.click()
     await inEach('all four done', (demo) => expect.poll(() => demo.rates()).toHaveLength(4))
     await inEach('all four done', (demo) => demo.sentence.waitFor())
+    for (const { page } of demos) {
+      const [hidden] = await page
+        .locator('#counters')
+        .evaluateAll(([table]) => [(table?.scrollWidth ?? 0) - (table?.clientWidth ?? 0)])
+      expect(hidden, 'columns of the table that are out of sight').toBe(0)
+    }
     await demos[0]?.page.getByRole('button', { name: 'Log out all others' }).click()
     await demos[1]?.signedOut.waitFor()
     await inEach('signed out elsewhere', (demo) => demo.startRace.waitFor())

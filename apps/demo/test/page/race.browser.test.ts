@@ -3,7 +3,7 @@ import { stackOfThisFile } from '@onetrip/stack/testing/stack.ts'
 import { describe, expect, test } from 'vitest'
 import { figure } from '../../page/scripts/format.js'
 import type { Done, RaceEvent, RaceEvents, Totals } from '../../src/events.ts'
-import { demoPagesOfThisFile } from './demo-page.ts'
+import { demoPagesOfThisFile, expectGood, views } from './demo-page.ts'
 import { listenToRaces } from './race-events.ts'
 
 describe.skipIf(!chromiumPath)('a race', () => {
@@ -48,6 +48,18 @@ describe.skipIf(!chromiumPath)('a race', () => {
       expect(await page.rates()).toEqual(
         done.lanes.map(({ requestsPerSecond }) => figure(requestsPerSecond.median)),
       )
+    }
+    const rates = done.lanes.map((lane) => lane.requestsPerSecond.median)
+    const [shorter = 0, longer = 0] = (await demo.barWidths()).toSorted((a, b) => a - b)
+    expect(shorter / longer).toBeCloseTo(Math.min(...rates) / Math.max(...rates), 2)
+    expect(await demo.page.locator('#hero-ratio').innerText()).toBe(
+      `× ${figure(done.ratio?.median ?? 0)}`,
+    )
+    for (const view of views) {
+      const result = await browser.open(stack.url, view)
+      await result.page.goto(`${stack.url}/race/${done.id}`)
+      await result.page.getByText(done.sentence).first().waitFor()
+      await expectGood(result, 'the page of a result')
     }
     expect(events.filter(({ name }) => name === 'started')).toHaveLength(1)
     await expect.poll(() => demo.startRace.getAttribute('aria-disabled')).toBeNull()

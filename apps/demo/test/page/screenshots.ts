@@ -53,7 +53,7 @@ async function firstContent(): Promise<void> {
 }
 
 async function photographs(folder: string): Promise<void> {
-  const views = [1_280, 360].flatMap((width) =>
+  const views = [1_280, 390].flatMap((width) =>
     (['light', 'dark'] as const).map((theme) => ({ width, theme })),
   )
   const demos = await Promise.all(
@@ -100,15 +100,21 @@ async function photographs(folder: string): Promise<void> {
   await each((demo) => demo.sentence.waitFor())
   await photograph('5-all-four-done')
 
+  const link = await demos[0]?.demo.page.locator('#race-share a').first().getAttribute('href')
+  await each((demo) => demo.page.goto(`${stack.url}${link}`))
+  await photograph('6-result')
+  await each((demo) => demo.page.goto(`${stack.url}/`))
+  await each((demo) => demo.loggedInAs('ada').waitFor())
+
   await demos[0]?.demo.page.getByRole('button', { name: 'Log out all others' }).click()
   for (const { demo } of demos.slice(1)) await demo.signedOut.waitFor()
-  await photograph('6-signed-out-elsewhere')
+  await photograph('7-signed-out-elsewhere')
 
   const redis = stack.redis.pid ?? 0
   process.kill(redis, 'SIGSTOP')
   try {
     await each((demo) => demo.outage.waitFor())
-    await photograph('7-redis-away')
+    await photograph('8-redis-away')
   } finally {
     process.kill(redis, 'SIGCONT')
   }

@@ -28,4 +28,25 @@ describe.skipIf(!chromiumPath)('without a demo service', () => {
       .filter({ hasText: /Too many|Try again in/ })
       .waitFor()
   })
+
+  test('without a wire, as on a cluster, nothing offers to send a page view', async () => {
+    const { url } = await apiProcessForThisTest(
+      { REDIS_URL: `unix://${redis.socket}` },
+      demoProgram,
+    )
+    const connections = { default: 64, minimum: 1, maximum: 256 }
+    const lanes = { strategies: ['naive', 'batch'], distancesMs: [0], rounds: 5, turnSeconds: 1 }
+    const json = { race: { ...lanes, connections, wire: false } }
+    const demo = await browser.open(url, {
+      before: (page) => page.route('**/demo', (route) => route.fulfill({ json })),
+      expected: /status of 404/, // there is no stream of events
+    })
+    await expect.poll(() => demo.startRace.isEnabled()).toBe(true)
+    const hidden = [
+      demo.wire,
+      demo.page.locator('#hero-wire'),
+      demo.page.locator('nav a[href="#wire"]'),
+    ]
+    for (const part of hidden) expect(await part.isVisible()).toBe(false)
+  })
 })

@@ -20,7 +20,8 @@ export async function demoOn(
   { socket: redis }: Pick<TestRedis, 'socket'>,
   { password, url: given, rounds = 2 }: { password?: string; url?: string; rounds?: number } = {},
 ) {
-  const socket = join(await temporaryFolder(), 'demo.sock')
+  const folder = await temporaryFolder()
+  const socket = join(folder, 'demo.sock')
   const url = given ?? unixUrl(redis)
   const redisUrl = password ? url.replace('://', `://default:${password}@localhost`) : url
   const service = await openDemoService({
@@ -29,6 +30,7 @@ export async function demoOn(
     redis: redisUrl,
     monitorUrls: [redisUrl],
     sessionSecret: newSecret(),
+    results: join(folder, 'races'),
   })
   onTestFinished(() => service.close())
   return { ...clientOf(socket), service, socket }

@@ -109,36 +109,42 @@ test('only one race runs at a time; a late listener gets all its events', async 
   expect(names).toEqual(['state', 'started', 'preparing', 'preparing', 'sample'])
 })
 
-test('if Redis is killed, the race fails with a message; the next race runs on the restarted Redis', async () => {
-  const redis = await redisForThisTest()
-  const { send, events, rest } = await racing(redis)
-  redis.program.signal('SIGKILL')
-  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
-  expect(failed?.message).toMatch(/^Redis (closed the connection|does not answer)/)
-  await redis.restart()
-  expect((await send('POST', '/race', input)).status).toBe(202)
-  expect((await eventsUntil(events(), 'turn', 'failed')).at(-1)?.name).toBe('turn')
-})
-
 /** The processes that a race on this Redis has started. */
 const programsOn = async ({ socket, program }: TestRedis) =>
   (await processesOf(socket)).filter((pid) => pid !== program.pid && pid !== process.pid)
 
-test('if Redis is paused, the race fails with a message', async () => {
-  const redis = await redisForThisTest()
-  const { rest } = await racing(redis)
-  redis.program.signal('SIGSTOP')
-  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
-  expect(failed?.message).toMatch(/^Redis does not answer/)
-})
-
-test('if the API of a lane is killed, the message of the failed race names it', async () => {
-  const redis = await redisForThisTest()
-  const { rest } = await racing(redis)
-  for (const pid of await programsOn(redis)) process.kill(pid, 'SIGKILL')
-  const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
-  expect(failed?.message).toMatch(/the (naive|batch) API exited unexpectedly \(SIGKILL\)/)
-})
+test.for([
+  [
+    'Redis is killed',
+    async ({ program }: TestRedis) => program.signal('SIGKILL'),
+    /^Redis (closed the connection|does not answer)/,
+  ],
+  [
+    'Redis is paused',
+    async ({ program }: TestRedis) => program.signal('SIGSTOP'),
+    /^Redis does not answer/,
+  ],
+  [
+    'the APIs of the lanes are killed',
+    async (redis: TestRedis) => {
+      for (const pid of await programsOn(redis)) process.kill(pid, 'SIGKILL')
+    },
+    /the (naive|batch) API exited unexpectedly \(SIGKILL\)/,
+  ],
+] as const)(
+  'if %s, the race fails with a message, and the next one runs',
+  async ([, fault, message]) => {
+    const redis = await redisForThisTest()
+    const { send, events, rest } = await racing(redis)
+    await fault(redis)
+    const [failed] = dataOf(await eventsUntil(rest, 'done', 'failed'), 'failed')
+    expect(failed?.message).toMatch(message)
+    redis.program.signal('SIGCONT')
+    if (message.source.includes('closed')) await redis.restart()
+    expect((await send('POST', '/race', input)).status).toBe(202)
+    expect((await eventsUntil(events(), 'turn', 'failed')).at(-1)?.name).toBe('turn')
+  },
+)
 
 test('closing the service during a race publishes a message, ends the streams and leaves no process', async () => {
   const redis = await redisForThisTest()

@@ -42,14 +42,15 @@ const summary = (naive: readonly number[], batch: readonly number[], more: objec
 
 test.each([
   // The ratio per round, not the ratio of the medians.
-  [[100, 200, 300], [1_000, 2_400, 3_300], /^batch answered 11.0 times .* \(10.0 to 12.0/],
-  [[200, 200, 200], [100, 100, 100], /^naive answered 2.00 times .* as batch/],
-  [[100, 100, 100], [90, 110, 120], /^batch and naive were about as fast/],
-  [[100, 100, 100], [1_000, 90, 1_200], /^The rounds disagree. .*, batch answered 10.0/],
-] as const)('naive %j, batch %j', (naive, batch, sentence) => {
+  [[100, 200, 300], [1_000, 2_400, 3_300], /^batch answered 11.0 times .* \(10.0 to 12.0/, 11],
+  [[200, 200, 200], [100, 100, 100], /^naive answered 2.00 times .* as batch/, 0.5],
+  [[100, 100, 100], [90, 110, 120], /^batch and naive were about as fast/, 1.1],
+  [[100, 100, 100], [1_000, 90, 1_200], /^The rounds disagree. .*, batch answered 10.0/, 10],
+] as const)('naive %j, batch %j', (naive, batch, sentence, ratio) => {
   const result = summary(naive, batch)
   expect(result).toMatchObject({ disturbed: null, steps: [] })
   expect(result.sentence).toMatch(sentence)
+  expect(result.ratio?.median).toBeCloseTo(Number(ratio))
 })
 
 test('the sentence numbers two lanes that have the same strategy', () => {
@@ -71,8 +72,9 @@ test('failures, other programs and a saturated generator are reported', () => {
 })
 
 test('there is no ratio if a lane answered no request', () => {
-  const { sentence } = summary([0, 100, 100], [200, 200, 200])
+  const { sentence, ratio } = summary([0, 100, 100], [200, 200, 200])
   expect(sentence).toMatch(/^There is no ratio/)
+  expect(ratio).toBeNull()
 })
 
 test('with four lanes, the sentence compares the first with the last, and each step its neighbours', () => {

@@ -6,11 +6,15 @@ import { bearer, demoProgram } from './support.ts'
 
 const cluster = clusterOfThisFile()
 
-test('on a cluster, a login keeps the views of a guest, and a stream ends with its session', async () => {
+test('on a cluster: the nodes are listed, a login keeps the views of a guest, a stream ends with its session', async () => {
+  const nodes = cluster.nodes.map(({ address }) => address)
   const { url } = await apiProcessForThisTest(
-    { REDIS_URL: `redis+cluster://${cluster.nodes.map(({ address }) => address).join(',')}` },
+    { REDIS_URL: `redis+cluster://${nodes.join()}` },
     demoProgram,
   )
+  const facts = await ask(`${url}/demo/server`)
+  expect(facts).toMatchObject({ topology: 'cluster', unavailable: [] })
+  expect(facts.nodes).toEqual(expect.arrayContaining(nodes))
   const { token } = await ask(`${url}/guest`, { method: 'POST' })
   const guest = String(token)
   await ask(`${url}/views`, { token: guest, body: { item: 'lamp' } })
