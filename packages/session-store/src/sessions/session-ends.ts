@@ -182,7 +182,7 @@ export class SessionEnds {
   async #checkHeld(): Promise<void> {
     const { keys } = this.#settings
     for (const [listener, ids] of [...this.#unchecked]) {
-      const parts = Map.groupBy(ids, (id) => keys.login(id)).values()
+      const parts = [...Map.groupBy(ids, (id) => keys.login(id)).values()]
       const left = await Promise.all(parts.map((part) => this.#check(listener, part)))
       this.#unchecked.delete(listener)
       if (left.flat().length > 0) this.#unchecked.set(listener, left.flat())
