@@ -23,7 +23,7 @@ const administration = [
   'INFO everything',
   'CLIENT KILL TYPE pubsub',
   'CLIENT KILL USER guest',
-  'CONFIG SET maxmemory-clients 1mb',
+  'CONFIG SET maxmemory-clients 1gb',
   'CONFIG SET maxclients 150',
   'CLIENT NO-EVICT on',
   'CONFIG SET maxmemory-clients 0',
