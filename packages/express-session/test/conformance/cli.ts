@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import buildRedis from '@onetrip/stack/testing/build-redis.ts'
 import { groups, others, ours, run, startRedis } from './suite.ts'
 import { pagePath, type Row, withTable } from './table.ts'
 
@@ -31,6 +32,7 @@ const contenders = [...ours, ...others].filter(
   ({ name }) => values.only?.some((text) => name.includes(text)) ?? true,
 )
 const rows: Row[] = []
+await buildRedis() // the first time, it compiles for a minute
 const redis = await startRedis()
 try {
   for (const [group, cases] of groups) {

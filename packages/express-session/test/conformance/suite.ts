@@ -1,7 +1,7 @@
 import { type TestRedis, testRedis } from '@onetrip/stack/testing/redis.ts'
 import { Redis } from 'ioredis'
 import { type Application, Browser, type Contender } from './application.ts'
-import { betterAuthRedis } from './applications/better-auth.ts'
+import { betterAuthOurs, betterAuthRedis } from './applications/better-auth.ts'
 import {
   expressConnectRedis,
   expressOurs,
@@ -17,7 +17,13 @@ import { logoutCases } from './cases/logout.ts'
 import { userCases } from './cases/users.ts'
 import { Relay } from './relay.ts'
 
-export const ours: readonly Contender[] = [onetripFastify, onetripExpress, expressOurs, fastifyOurs]
+export const ours: readonly Contender[] = [
+  onetripFastify,
+  onetripExpress,
+  expressOurs,
+  fastifyOurs,
+  betterAuthOurs,
+]
 export const others: readonly Contender[] = [
   expressConnectRedis,
   fastifyConnectRedis,

@@ -1,15 +1,45 @@
-import { betterAuth } from 'better-auth'
+import { betterAuthStorage } from '@onetrip/better-auth'
+import { betterAuth, type SecondaryStorage } from 'better-auth'
 import { memoryAdapter } from 'better-auth/adapters/memory'
 import express, { type ErrorRequestHandler } from 'express'
 import { Redis } from 'ioredis'
 import { type Contender, listen, pass } from '../application.ts'
+import { expireKeys, storeOn } from './stores.ts'
 
-/** better-auth with Redis as its secondary storage, as its documentation shows: get, set with EX, del. */
-export const betterAuthRedis: Contender = {
-  name: 'better-auth with Redis',
+interface Backend {
+  storage: SecondaryStorage
+  close(): Promise<unknown>
+}
+
+/** Redis as its secondary storage, as its documentation shows: get, set with EX, del. */
+async function plain(redisPort: number): Promise<Backend> {
+  const redis = new Redis(redisPort)
+  redis.on('error', () => {})
+  const storage: SecondaryStorage = {
+    get: (key) => redis.get(key),
+    set: (key, value, ttl) => (ttl ? redis.set(key, value, 'EX', ttl) : redis.set(key, value)),
+    async delete(key) {
+      await redis.del(key)
+    },
+    getAndDelete: (key) => redis.getdel(key),
+    async increment(key, ttl) {
+      await redis.set(key, 0, 'EX', ttl, 'NX')
+      return await redis.incr(key)
+    },
+  }
+  return { storage, close: async () => redis.disconnect() }
+}
+
+async function ours(redisPort: number, secrets: readonly string[]): Promise<Backend> {
+  const store = await storeOn(redisPort, secrets)
+  return { storage: betterAuthStorage(store), close: () => store.close() }
+}
+
+/** The application does not change between the two. */
+const onBetterAuth = (name: string, backend: typeof ours): Contender => ({
+  name,
   async start({ redisPort, secrets }) {
-    const redis = new Redis(redisPort)
-    redis.on('error', () => {})
+    const { storage, close } = await backend(redisPort, secrets)
     let holding: string | undefined
     const database = { user: [], session: [], account: [], verification: [] }
     const auth = betterAuth({
@@ -20,27 +50,16 @@ export const betterAuthRedis: Contender = {
       baseURL: 'http://127.0.0.1',
       database: memoryAdapter(database),
       secondaryStorage: {
+        ...storage,
         async get(key) {
-          const value = await redis.get(key)
+          const value = await storage.get(key)
           // The request that waits has read its session, and has not yet written it.
           const name = holding
-          if (value?.startsWith('{') && name !== undefined) {
+          if (`${value}`.startsWith('{') && name !== undefined) {
             holding = undefined
             await pass(name)
           }
           return value
-        },
-        async set(key, value, ttl) {
-          if (ttl) await redis.set(key, value, 'EX', ttl)
-          else await redis.set(key, value)
-        },
-        getAndDelete: (key) => redis.getdel(key),
-        async increment(key, ttl) {
-          await redis.set(key, 0, 'EX', ttl, 'NX')
-          return await redis.incr(key)
-        },
-        async delete(key) {
-          await redis.del(key)
         },
       },
       session: { updateAge: 0 }, // each request writes the session, as with a rolling cookie
@@ -107,14 +126,15 @@ export const betterAuthRedis: Contender = {
     const { url, server } = await listen(app)
     return {
       url,
-      async expire() {
-        for (const key of await redis.keys('*')) await redis.pexpire(key, 0)
-      },
+      expire: () => expireKeys(redisPort),
       async close() {
         server.closeAllConnections()
         server.close()
-        redis.disconnect()
+        await close()
       },
     }
   },
-}
+})
+
+export const betterAuthRedis = onBetterAuth('better-auth with Redis', plain)
+export const betterAuthOurs = onBetterAuth('better-auth with our storage', ours)

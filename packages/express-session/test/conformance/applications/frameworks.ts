@@ -1,15 +1,14 @@
 import fastifyCookie from '@fastify/cookie'
 import fastifySession, { type SessionStore as FastifyStore } from '@fastify/session'
-import { SessionStore } from '@onetrip/session-store'
 import { RedisStore } from 'connect-redis'
 import express, { type ErrorRequestHandler } from 'express'
 import expressSession, { type Store } from 'express-session'
 import Fastify from 'fastify'
-import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { ExpressSessionStore } from '../../../src/express.ts'
 import { FastifySessionStore } from '../../../src/fastify.ts'
 import { type Contender, listen, pass } from '../application.ts'
+import { expireKeys, storeOn } from './stores.ts'
 
 // express-session and @fastify/session, each with connect-redis and with our store: the same application, the options
 // that the README of each store recommends.
@@ -38,29 +37,10 @@ async function connectRedis<Kind>(redisPort: number): Promise<Backend<Kind>> {
   return { store, close: async () => client.destroy() }
 }
 
-async function ours(redisPort: number, secrets: readonly string[]) {
-  const store = new SessionStore({
-    redis: `redis://127.0.0.1:${redisPort}`,
-    tokens: { secrets: [...secrets] },
-    janitor: 'elsewhere',
-  })
-  await store.ready()
-  return store
-}
-
 const usersOf = (sessions: ExpressSessionStore | FastifySessionStore): Users => ({
   countOf: async (user) => (await sessions.ofUser(user)).length,
   endAll: (user) => sessions.endUserSessions(user),
 })
-
-/** Lets all keys of sessions expire now. */
-async function expireKeys(redisPort: number): Promise<void> {
-  const client = new Redis(redisPort)
-  for (const key of await client.keys('*')) {
-    if ((await client.ttl(key)) > 0) await client.pexpire(key, 0)
-  }
-  client.disconnect()
-}
 
 const fieldsOf = (session: object): Fields => {
   const { cookie, user, ...fields } = { ...session } as Fields
@@ -265,13 +245,13 @@ interface FastifySessionMethods {
 }
 
 export const expressOurs = onExpress('express-session with our store', async (port, secrets) => {
-  const sessions = await ours(port, secrets)
+  const sessions = await storeOn(port, secrets)
   const store = new ExpressSessionStore(sessions, { userOf })
   return { store, users: usersOf(store), close: () => sessions.close() }
 })
 
 export const fastifyOurs = onFastify('@fastify/session with our store', async (port, secrets) => {
-  const sessions = await ours(port, secrets)
+  const sessions = await storeOn(port, secrets)
   const store = new FastifySessionStore(sessions, { userOf })
   return {
     store: store as unknown as FastifyStore,

@@ -1,10 +1,10 @@
-import { SessionStore } from '@onetrip/session-store'
 import { expressSessions } from '@onetrip/session-store/express'
 import { fastifySessions, type RequestSession } from '@onetrip/session-store/fastify-named'
 import express, { type ErrorRequestHandler } from 'express'
 import Fastify from 'fastify'
 import { Redis } from 'ioredis'
 import { type Contender, listen, pass } from '../application.ts'
+import { storeOn } from './stores.ts'
 
 interface Change {
   field: string
@@ -37,20 +37,14 @@ const routes = {
   },
 }
 
-async function storeOn(redisPort: number, secrets: readonly string[]) {
-  const redis = `redis://127.0.0.1:${redisPort}`
-  const tokens = { secrets: [...secrets] }
-  const store = new SessionStore({ redis, tokens, janitor: 'elsewhere' })
-  await store.ready()
+async function open(redisPort: number, secrets: readonly string[]) {
+  const store = await storeOn(redisPort, secrets)
   /** Makes all sessions idle for too long, then runs a janitor. */
   const expire = async () => {
     const client = new Redis(redisPort)
     for (const id of await client.zrange('recent:', '0', '-1')) await client.zadd('recent:', 1, id)
     client.disconnect()
-    const cleaner = new SessionStore({ redis, tokens, janitor: 'elsewhere' })
-    await cleaner.ready()
-    await cleaner.janitor().runOnce()
-    await cleaner.close()
+    await store.janitor().runOnce()
   }
   return { store, expire }
 }
@@ -58,7 +52,7 @@ async function storeOn(redisPort: number, secrets: readonly string[]) {
 export const onetripFastify: Contender = {
   name: 'Onetrip, Fastify',
   async start({ redisPort, secrets }) {
-    const { store, expire } = await storeOn(redisPort, secrets)
+    const { store, expire } = await open(redisPort, secrets)
     const app = Fastify({ forceCloseConnections: true })
     await app.register(fastifySessions, {
       store,
@@ -107,7 +101,7 @@ export const onetripFastify: Contender = {
 export const onetripExpress: Contender = {
   name: 'Onetrip, Express',
   async start({ redisPort, secrets }) {
-    const { store, expire } = await storeOn(redisPort, secrets)
+    const { store, expire } = await open(redisPort, secrets)
     const sessions = await expressSessions({ store, cookie: { secure: false } })
     const app = express()
     app.use(sessions.middleware, express.json({ limit: '4mb' }))
