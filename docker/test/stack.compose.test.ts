@@ -119,6 +119,9 @@ test('the load service prints its table and writes its results to the volume', a
   const printed = await stack.compose(['run', '--rm', '-T', 'load', ...options])
   expect(printed).toMatch(/^variant +requests\/s/m)
   expect(printed).toContain('All samples are in /results/http.json')
+  expect(printed).toMatch(/batch answered [\d.,]+ times as many requests per second as naive/)
+  const popular = await fetch(`${stack.urls.pooled}/items/popular?limit=100`)
+  expect(await popular.text(), 'it removes the counts of its items').not.toContain('load-item')
   const printing = ['--rm', '-T', '--no-deps', '--entrypoint', 'cat', 'load']
   const json = await stack.compose(['run', ...printing, '/results/http.json'])
   const { software, samples } = JSON.parse(json)

@@ -4,13 +4,21 @@ import { parseRedisUrl } from '@onetrip/session-store'
 import { RedisStore } from 'connect-redis'
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import { type Config, loadConfig } from '../../apps/api/src/config.ts'
+import {
+  Login,
+  limitQuery,
+  Me,
+  Popular,
+  UserCredentials,
+  View,
+  ViewBody,
+  Views,
+} from '../../apps/api/src/schemas.ts'
 import { validatorCompiler } from '../../apps/api/src/validation.ts'
 import { processMetrics } from './support/metrics.ts'
 import { nodeRedis } from './support/node-redis.ts'
-import { countRoundTrips } from './support/round-trips.ts'
 import { closeOnSignal } from './support/serve.ts'
 import { COUNTS, SESSION_PREFIX, type SessionContent, withView } from './support/session-data.ts'
-import { answers, bodies, limit } from './support/session-schemas.ts'
 
 // A common setup: @fastify/session with connect-redis, configured as in their READMEs, with the last 25 views in the
 // session and a sorted set for popular items. The routes behave like those of apps/api; docs/measurements/other-clients.md
@@ -56,7 +64,7 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
 
   app.post<{ Body: { user: string } }>(
     '/login',
-    { schema: { body: bodies.login, response: { 200: answers.login } } },
+    { schema: { body: UserCredentials, response: { 200: Login } } },
     async (request) => {
       const { user } = request.body
       if (sessionOf(request).user !== undefined) await sessionOf(request).regenerate()
@@ -69,7 +77,7 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
 
   app.post<{ Body: { item: string } }>(
     '/views',
-    { schema: { body: bodies.view, response: { 200: answers.view } } },
+    { schema: { body: ViewBody, response: { 200: View } } },
     async (request) => {
       const { user } = loggedIn(request)
       const { item } = request.body
@@ -81,11 +89,9 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
     },
   )
 
-  app.get('/me', { schema: { response: { 200: answers.me } } }, async (request) =>
-    loggedIn(request),
-  )
+  app.get('/me', { schema: { response: { 200: Me } } }, async (request) => loggedIn(request))
 
-  app.get('/me/views', { schema: { response: { 200: answers.views } } }, async (request) => {
+  app.get('/me/views', { schema: { response: { 200: Views } } }, async (request) => {
     loggedIn(request)
     return { items: sessionOf(request).views ?? [] }
   })
@@ -100,13 +106,12 @@ async function sessionRoutes(app: FastifyInstance, redis: Redis, config: Config)
 async function publicRoutes(app: FastifyInstance, redis: Redis, config: Config): Promise<void> {
   app.get<{ Querystring: { limit: number } }>(
     '/items/popular',
-    { schema: { querystring: limit, response: { 200: answers.popular } } },
+    { schema: { querystring: limitQuery(10), response: { 200: Popular } } },
     async (request) => {
       const counts = await redis.zRangeWithScores(COUNTS, 0, request.query.limit - 1, { REV: true })
       return { items: counts.map(({ value, score }) => ({ item: value, views: score })) }
     },
   )
-  app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async () => {
     await redis.ping()
     return { status: 'ready', strategy: 'connect-redis' }
@@ -120,7 +125,6 @@ async function publicRoutes(app: FastifyInstance, redis: Redis, config: Config):
 
 const config = loadConfig()
 const redis = await nodeRedis({ redisUrl: config.REDIS_URL })
-countRoundTrips(redis)
 const app = fastify({
   logger: { level: config.LOG_LEVEL },
   logController: new LogController({ disableRequestLogging: true }), // like apps/api

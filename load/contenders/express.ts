@@ -7,7 +7,6 @@ import session from 'express-session'
 import { type Config, loadConfig } from '../../apps/api/src/config.ts'
 import { processMetrics } from './support/metrics.ts'
 import { nodeRedis } from './support/node-redis.ts'
-import { countRoundTrips } from './support/round-trips.ts'
 import { closeOnSignal } from './support/serve.ts'
 import { COUNTS, SESSION_PREFIX, type SessionContent, withView } from './support/session-data.ts'
 
@@ -108,7 +107,6 @@ function publicRoutes(redis: Redis, config: Config): express.Router {
     const counts = await redis.zRangeWithScores(COUNTS, 0, limit - 1, { REV: true })
     response.json({ items: counts.map(({ value, score }) => ({ item: value, views: score })) })
   })
-  routes.get('/healthz', (_request, response) => void response.json({ status: 'ok' }))
   routes.get('/readyz', async (_request, response) => {
     await redis.ping()
     response.json({ status: 'ready', strategy: 'express' })
@@ -127,21 +125,16 @@ const answerError: ErrorRequestHandler = (error, _request, response, _next) => {
 
 const config = loadConfig()
 const redis = await nodeRedis({ redisUrl: config.REDIS_URL })
-countRoundTrips(redis)
 const app = express()
 app.disable('x-powered-by')
 app.disable('etag') // like apps/api
 app.use(publicRoutes(redis, config), sessionRoutes(redis, config), answerError)
 const server = app.listen(config.PORT, config.HOST)
 await once(server, 'listening')
-closeOnSignal(
-  {
-    async close() {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeIdleConnections()
-      await closed
-    },
-  },
-  () => redis.close(),
-)
+const close = async () => {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  await closed
+}
+closeOnSignal({ close }, () => redis.close())

@@ -67,7 +67,7 @@ export function completed(args: readonly string[]): string[] {
   const today = renamed(args)
   if (today) {
     const command = commandLineOf('npm run load --', today)
-    throw new Problem(`${args[0]} is a preset of the experiment redis now: ${command}`)
+    throw new Problem(`${args[0]} is part of another experiment now: ${command}`)
   }
   const [first = '-'] = args
   const isDefault = first.startsWith('-') && !['-h', '--help'].includes(first)

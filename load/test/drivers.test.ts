@@ -1,38 +1,10 @@
 import { expect, test } from 'vitest'
-import { instructionsOf } from '../src/drivers/redis/instructions.ts'
 import { linkNames, links } from '../src/drivers/redis/links.ts'
-import { parseProfile } from '../src/drivers/redis/profile.ts'
 import { parseCsv } from '../src/drivers/redis/redis-benchmark.ts'
 import { timeWaitIn } from '../src/experiments/ports/network.ts'
 import { callAtRate } from '../src/experiments/ports/run.ts'
 
 // What the drivers read from options, from the output of other programs and from the kernel.
-
-const counted = '     0.100127212;152368;;instructions;100064384;100.00;;'
-const notCounted = '     0.204999417;<not counted>;;instructions;0;100.00;;'
-const userModeOnly = '     0.100127212;113214;;instructions:u;100064384;100.00;;'
-
-test.each([
-  ['the intervals', [counted, counted], 304_736],
-  ['intervals in which the thread waited', [counted, notCounted], 152_368],
-  ['nothing if no interval was counted', [notCounted, notCounted], null],
-  ['nothing if perf may count in user mode only', [userModeOnly, userModeOnly], null],
-])('perf stat counts the instructions of %s', (_, lines, instructions) => {
-  expect(instructionsOf(lines)).toBe(instructions)
-})
-
-test('a report of perf has shares of functions, and the sum of those of the kernel', () => {
-  const report = [
-    "# Samples: 2K of event 'cycles'",
-    '50.25%  ;[.] listSearchKey            ;-      -            ',
-    '20.50%  ;[k] _raw_spin_lock_bh        ;-      -            ',
-    ' 9.50%  ;[k] fput                     ;-      -            ',
-    ' 2.00%  ;[.] pthread_mutex_trylock@@GLIBC_2.34;-      -            ',
-  ].join('\n')
-  const shares = { listSearchKey: 0.5025, kernel: 0.3, pthread_mutex_trylock: 0.02 }
-  expect(parseProfile(report)).toEqual(shares)
-  expect(parseProfile('# Total Lost Samples: 0\n')).toBeNull()
-})
 
 test('redis-benchmark --csv has a rate and latencies', () => {
   const header = '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms"'

@@ -162,10 +162,10 @@ test('counts errors by kind', async () => {
 
 test('opens all idle connections, or fails with the reason', async () => {
   const small = await redisForThisTest({ config: { 'tcp-backlog': '4' } })
-  const fleet = await holdConnections(small.socket, 300, signal)
+  const fleet = await holdConnections({ socket: small.socket }, 300, signal)
   await fleet.stop()
   await server.redis.config('SET', 'maxclients', 20)
-  await expect(holdConnections(server.socket, 50, signal)).rejects.toThrow(
+  await expect(holdConnections({ socket: server.socket }, 50, signal)).rejects.toThrow(
     /50 idle connections exited before.*-ERR max number of clients reached/s,
   )
 })

@@ -39,6 +39,8 @@ test('--url measures running APIs, by the variants that they report', async () =
   const variants = samples.map((sample: Sample) => sample.case.variant)
   expect(variants).toEqual(record?.apis.map(({ variant }) => variant).reverse())
   expect(load.output.join('\n')).not.toContain(url.password)
+  const popular = await fetch(`${urls[0]}/items/popular?limit=100`)
+  expect(await popular.json()).toEqual({ items: [] })
 })
 
 const shortRun = ['--duration=0.5', '--rounds=1', '--warmup=0.5', '--connections=4', '--sessions=4']

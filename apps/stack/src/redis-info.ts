@@ -37,6 +37,8 @@ export function ioThreadsText(threads: number | null): string {
 export interface RedisReading {
   /** CPU time of the whole process, in seconds. */
   cpuSeconds: number
+  /** CPU time of the main thread, in seconds. */
+  mainCpuSeconds: number
   connections: number
   commands: number
   /** Reads from sockets; fewer than `commands` if several commands arrive at once. */
@@ -57,6 +59,7 @@ export function readingOf(info: Info, answered: number): RedisReading {
   const number = (name: string) => Number(info.get(name) ?? Number.NaN)
   return {
     cpuSeconds: number('used_cpu_user') + number('used_cpu_sys'),
+    mainCpuSeconds: number('used_cpu_user_main_thread') + number('used_cpu_sys_main_thread'),
     connections: number('total_connections_received'),
     commands: number('total_commands_processed') - answered,
     reads: number('total_reads_processed') - answered - 1,

@@ -1,7 +1,10 @@
 import { RedisMonitor, type RedisReading } from './redis-info.ts'
 
 /** The counters that `usageDuring` compares. */
-export type UsedResources = Pick<RedisReading, 'cpuSeconds' | 'connections' | 'commands'>
+export type UsedResources = Pick<
+  RedisReading,
+  'cpuSeconds' | 'mainCpuSeconds' | 'connections' | 'commands'
+>
 
 /** Reads the counters of one Redis, or of a whole cluster. */
 export interface Monitor extends Pick<RedisMonitor, 'lost' | 'close'> {
@@ -51,6 +54,7 @@ function togetherOf(all: readonly RedisReading[], isPrimary: readonly boolean[])
     readings.reduce((total, reading) => total + reading[name], 0)
   return {
     cpuSeconds: sum(all, 'cpuSeconds'),
+    mainCpuSeconds: sum(all, 'mainCpuSeconds'),
     connections: sum(primaries, 'connections'),
     commands: sum(primaries, 'commands'),
   }

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { callFor, percentilesOf } from '../../src/drivers/redis/callers.ts'
+import { callFor, percentilesOf, warmUp } from '../../src/drivers/redis/callers.ts'
 import type { Plan, Session } from '../../src/experiments/clients/plan.ts'
 
 /** Records a page view. Resolves with the user of the session. */
@@ -26,7 +26,8 @@ export async function run(
       if (found !== session.user) throw new Error(`the user of the session is ${found}`)
     }
   })
-  reply({ views: (await callFor(callers, plan.warmUp)).count })
+  const views = await warmUp(callers, { seconds: plan.warmUp, isLong: plan.untilSteady })
+  reply({ views })
   await lines.next()
   const latencies = await callFor(callers, plan.seconds)
   reply({ views: latencies.count })

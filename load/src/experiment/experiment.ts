@@ -44,6 +44,8 @@ export interface Experiment<Options extends object = object, Bench = unknown> ex
   readonly progress: readonly string[]
 
   sections(rows: Rows, result: Result): readonly Section[]
+  /** What the result says, in one sentence for people who have not read the tables; null if it says nothing. */
+  conclusion?(rows: Rows): string | null
 }
 
 export interface RoundOptions {

@@ -159,14 +159,6 @@ export class Rows {
     return this.values(factor).map((value) => ({ value, rows: this.where({ [factor]: value }) }))
   }
 
-  /** Groups of rows that differ in these factors only, named by the other factors: `TCP, patched`. */
-  groups(...within: readonly string[]): { name: string; rows: Rows }[] {
-    const others = this.varying.filter((name) => !within.includes(name))
-    const nameOf = (row: Row) => others.flatMap((name) => row.text(name) || []).join(', ')
-    const groups = [...Map.groupBy(this.all, nameOf)]
-    return groups.map(([name, rows]) => ({ name, rows: new Rows(this.shape, rows) }))
-  }
-
   /** The subject, and the factors with more than one value. They name a row. */
   get varying(): readonly string[] {
     const { factors, subject } = this.shape

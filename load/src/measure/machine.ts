@@ -28,7 +28,7 @@ export interface GitState {
 
 /** The folder of the published results, in the repository. */
 const RESULTS = 'load/results'
-export const publishedResults = join(repository, RESULTS)
+export const published = join(repository, RESULTS)
 
 /** The commit of a repository; null without git or outside of a repository (a packed copy). */
 export async function gitState(folder = repository): Promise<GitState | null> {

@@ -39,6 +39,7 @@ export async function usageOf<Result extends Sent>(
       roundTrips: usage.roundTrips / sent,
       apiCpuMicros: (apiCpuSeconds * 1e6) / sent,
       redisCpuMicros: (redisCpuSeconds * 1e6) / sent,
+      redisMainCpuMicros: (usage.redisMainCpuSeconds * 1e6) / sent,
       generatorCpuMicros: (cpuSeconds * 1e6) / sent,
       generatorBusy: utilization,
     },

@@ -1,46 +1,24 @@
 import { errorKinds, figure, percent, withRange, withRatioRange } from '../experiment/figures.ts'
 import type { Row, Rows } from '../experiment/rows.ts'
-import type { Section, Table } from '../experiment/section.ts'
-import { type Metric, metricOf } from '../experiment/shape.ts'
+import type { Column, ColumnOf, Section, Table } from '../experiment/section.ts'
+import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
 
-export interface Column {
-  readonly head: string
-  cell(row: Row, rows: Rows): string
-  /** Whether it is left-aligned. */
-  readonly isText?: boolean
-}
-
-interface TableOptions {
-  caption: string
-  columns: readonly (Column | string)[]
-  /** The factors of the first columns. Default: the factors in which the rows differ. */
-  factors?: readonly string[] | undefined
-}
-
-/** A section with one table. */
-export function sectionOf(
+/** The table of a section. Marks follow the subject. */
+export function tableOf(
   rows: Rows,
-  { caption, columns, factors, ...section }: TableOptions & Omit<Section, 'tables'>,
-): Section {
-  return { ...section, tables: [tableOf(rows, { caption, columns, factors })] }
-}
-
-/**
- * A table with one line per row. Empty columns are omitted. The first columns are the factors in which the rows
- * differ; marks follow the subject. A column given as a metric's name shows the median.
- */
-export function tableOf(rows: Rows, options: TableOptions): Table {
-  const columns = [
-    ...(options.factors ?? rows.varying).map((name) => factorColumn(name, rows)),
-    ...options.columns.map((column) =>
-      typeof column === 'string' ? median(column, rows) : column,
-    ),
+  { caption, columns, factors = rows.varying }: Pick<Section, 'caption' | 'columns' | 'factors'>,
+): Table {
+  const shown = [
+    ...factors.map((name) => factorColumn(name, rows)),
+    ...columns.map((column) => {
+      const of = typeof column === 'string' ? median(column) : column
+      return typeof of === 'function' ? of(rows.shape) : of
+    }),
   ]
-  const shown = columns
     .map((column) => ({ ...column, cells: rows.all.map((row) => column.cell(row, rows)) }))
     .filter(({ cells }) => cells.some((cell) => cell !== '' && cell !== '-'))
   return {
-    caption: options.caption,
+    caption,
     head: shown.map(({ head }) => head),
     rows: rows.all.map((_, index) => shown.map(({ cells }) => cells[index] ?? '')),
     texts: shown.flatMap(({ isText }, index) => (isText ? [index] : [])),
@@ -76,21 +54,25 @@ export function metricText({ format }: Metric, value: number | null): string {
 }
 
 /** The median over the rounds. */
-export function median(name: string, rows: Rows, head?: string): Column {
-  const metric = metricOf(rows.shape, name)
-  return { head: head ?? metric.label, cell: (row) => metricText(metric, row.median(name)) }
-}
+export const median =
+  (name: string, head?: string): ColumnOf =>
+  (shape) => {
+    const metric = metricOf(shape, name)
+    return { head: head ?? metric.label, cell: (row) => metricText(metric, row.median(name)) }
+  }
 
 /** The median over the rounds, with the range: `13.9 (13.5-14.4)`. */
-export function range(name: string, rows: Rows, head?: string): Column {
-  const metric = metricOf(rows.shape, name)
-  const text = (value: number) => metricText(metric, value)
-  return {
-    head: `${head ?? metric.label} (range)`,
-    // Keeps only the first percent sign: `50.0 % (49.0-51.0)`.
-    cell: (row) => withRange(row.summary(name), text).replace(/ %-(.*) %\)$/, '-$1)'),
+export const range =
+  (name: string, head?: string): ColumnOf =>
+  (shape) => {
+    const metric = metricOf(shape, name)
+    const text = (value: number) => metricText(metric, value)
+    return {
+      head: `${head ?? metric.label} (range)`,
+      // Keeps only the first percent sign: `50.0 % (49.0-51.0)`.
+      cell: (row) => withRange(row.summary(name), text).replace(/ %-(.*) %\)$/, '-$1)'),
+    }
   }
-}
 
 /**
  * The ratio to the baseline of the experiment, paired by round: the geometric mean with the range.
@@ -105,6 +87,24 @@ export const ratio = (name: string, head: string): Column => ({
     return base === row ? '1' : withRatioRange(row.ratio(name, base))
   },
 })
+
+/**
+ * The same column for several cases, in tables whose lines stand for all of them. Figures have the marks of their row.
+ *
+ * @param cases the values of factors by which each case differs from the line, by the head of its column.
+ */
+export const across = (
+  all: Rows,
+  cases: Readonly<Record<string, Case>>,
+  { cell }: Pick<Column, 'cell'>,
+): Column[] =>
+  Object.entries(cases).map(([head, values]) => ({
+    head,
+    cell(line) {
+      const row = all.find({ ...line.case, ...values })
+      return row ? marked(row, cell(row, all)) : ''
+    },
+  }))
 
 /** Figures of the source articles, nested by the values of one or more factors. */
 interface ArticleFigures {

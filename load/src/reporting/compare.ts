@@ -49,18 +49,6 @@ Examples:
   })
 }
 
-interface Change extends ReturnType<typeof changeBetween> {
-  readonly name: string
-  readonly metric: string
-  readonly old: readonly number[]
-  readonly now: readonly number[]
-  /**
-   * `better` and `worse`: a change of at least the tolerance, beyond noise. `=`: certainly not worse by the
-   * tolerance. `?`: the rounds vary too much to decide.
-   */
-  readonly verdict: 'better' | 'worse' | '=' | '?'
-}
-
 /**
  * Compares the cases that both results have. The confidence of the intervals is 99 %, or more with more than 12
  * figures (Bonferroni's correction).
@@ -89,10 +77,10 @@ export function compare(before: SavedResult, after: SavedResult, tolerance: numb
     throw new Problem('The results have no figures of the same cases with two or more rounds.')
   }
   const confidence = 1 - (0.01 * 12) / Math.max(12, figures.length)
-  const changes = figures.map((one): Change => {
-    const change = changeBetween(one.old, one.now, confidence)
-    const verdict = verdictOf(change, one.metric, tolerance)
-    return { ...one, ...change, name: now.nameOf(one.row), metric: one.metric.label, verdict }
+  const changes = figures.map(({ row, metric, ...values }) => {
+    const change = changeBetween(values.old, values.now, confidence)
+    const verdict = verdictOf(change, metric, tolerance)
+    return { ...values, ...change, name: now.nameOf(row), metric: metric.label, verdict }
   })
   return { differences: differencesBetween(before.result, after.result), changes }
 }
@@ -118,11 +106,15 @@ function valuesOf(row: Row | undefined, rows: Rows, { name, kind }: Metric): num
   return row.ratios(name, base)
 }
 
+/**
+ * `better` and `worse`: a change of at least the tolerance, beyond noise. `=`: certainly not worse by the tolerance.
+ * `?`: the rounds vary too much to decide.
+ */
 function verdictOf(
   { mean, interval: { low, high } }: ReturnType<typeof changeBetween>,
   { better }: Metric,
   tolerance: number,
-): Change['verdict'] {
+): 'better' | 'worse' | '=' | '?' {
   const [least, most] = [1 / (1 + tolerance), 1 + tolerance]
   const [isLess, isMore] = [high < 1 && mean <= least, low > 1 && mean >= most]
   if (isLess || isMore) return isMore === (better === 'higher') ? 'better' : 'worse'
@@ -146,7 +138,7 @@ function differencesBetween(before: Result, after: Result): string[] {
     .map((name) => `${name}: ${old[name]}, now ${now[name]}`)
 }
 
-function tableOf(changes: readonly Change[]) {
+function tableOf(changes: ReturnType<typeof compare>['changes']) {
   return {
     caption: '',
     head: ['case', 'metric', 'then', 'now', 'change', 'interval', 'verdict'],

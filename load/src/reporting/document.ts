@@ -6,14 +6,14 @@ import { print } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
+import { Rows } from '../experiment/rows.ts'
 import type { Table } from '../experiment/section.ts'
+import { metricOf } from '../experiment/shape.ts'
+import { published } from '../measure/machine.ts'
+import { barChart } from './bar-chart.ts'
 import { readResult, readResults } from './files.ts'
 import { code, overviewOf, plain, tableMarkdown } from './markdown.ts'
 import { ioThreadsText, type Part, partOf } from './part.ts'
-import { patternChart } from './pattern-chart.ts'
-
-/** The folder of the published results. */
-export const published = join(repository, 'load/results')
 
 /** The chart in examples/pattern/README.md. */
 export const chartPath = join(repository, 'docs/images/pattern.svg')
@@ -37,7 +37,7 @@ export function documentCommand(): Command {
       for (const file of files.length > 0 ? files : await markedDocuments()) await fill(file)
       if (files.length > 0) return
       await writeFile(join(published, 'README.md'), await publishedOverview())
-      await writeFile(chartPath, await patternChart(published))
+      await writeFile(chartPath, await patternChart())
     })
 }
 
@@ -45,6 +45,13 @@ export function documentCommand(): Command {
 export async function publishedOverview(): Promise<string> {
   const results = await readResults(published)
   return overviewOf(results.map((saved) => ({ name: saved.name, part: partOf(saved) })))
+}
+
+/** An SVG image: the rates of examples/pattern with 64 callers. */
+export async function patternChart(): Promise<string> {
+  const { experiment, result } = await readResult(join(published, 'pattern-64.json'))
+  const rows = Rows.of(experiment, result.samples)
+  return `${barChart(rows, metricOf(experiment, 'callsPerSecond'))?.svg}\n`
 }
 
 /** The paths of README.md, the pages in docs and the READMEs of examples, if they have marks. */
@@ -96,10 +103,10 @@ export async function withFigures(text: string, folder = published): Promise<str
 function content(part: Part, name: string, what: string): string {
   if (what === 'provenance') return `- ${provenanceText(part.facts, part.result)}`
   if (what === 'notes') return part.notes.map((line) => `- ${plain(line)}`).join('\n')
-  const tables = part.sections.flatMap((section) => section.tables)
+  const { sections } = part
   const [tableName = '', selection] = what.split(': ')
-  const table = tables[Number(tableName.replace('table ', '')) - 1]
-  if (!table) throw new Problem(`${name} has no ${tableName}, only ${tables.length} tables.`)
+  const table = sections[Number(tableName.replace('table ', '')) - 1]?.table
+  if (!table) throw new Problem(`${name} has no ${tableName}, only ${sections.length} tables.`)
   return tableMarkdown(selection === undefined ? table : selected(table, selection, name))
 }
 

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Experiment } from '../experiment/experiment.ts'
 import { FORMAT, type Result } from '../experiment/result.ts'
-import { experimentOf, experiments } from '../experiments.ts'
+import { caseOfToday, experimentOf, experiments } from '../experiments.ts'
 import { partOf } from './part.ts'
 
 export interface SavedResult {
@@ -25,24 +25,19 @@ export async function readResults(folder: string): Promise<SavedResult[]> {
 /** @throws Problem when the file cannot be read or is not a result of a known experiment. */
 export async function readResult(path: string): Promise<SavedResult> {
   try {
-    let result: Result | null = JSON.parse(await readFile(path, 'utf8'))
-    if (result?.format !== FORMAT) throw new Error(`not a result of npm run load (${FORMAT})`)
-    const experiment = experimentOf(result.experiment)
-    if (!experiment) throw new Error(`unknown experiment ${JSON.stringify(result.experiment)}`)
-    if (!result.samples?.length) throw new Error('the result has no samples')
-    if (experiment.name !== result.experiment) result = withServer(result)
+    const read: Result | null = JSON.parse(await readFile(path, 'utf8'))
+    if (read?.format !== FORMAT) throw new Error(`not a result of npm run load (${FORMAT})`)
+    const experiment = experimentOf(read.experiment)
+    if (!experiment) throw new Error(`unknown experiment ${JSON.stringify(read.experiment)}`)
+    if (!read.samples?.length) throw new Error('the result has no samples')
+    const samples = read.samples.map((sample) => ({
+      ...sample,
+      case: caseOfToday(read.experiment, sample.case),
+    }))
+    const result = { ...read, samples }
     partOf({ experiment, result }) // fail here rather than in the middle of a report
     return { name: basename(path), experiment, result }
   } catch (error) {
     throw new Problem(`${path} cannot be read: ${messageOf(error).replaceAll(/\s+/g, ' ')}.`)
   }
 }
-
-/** A result of a preset under its former name, whose cases may lack these two. */
-const withServer = (result: Result): Result => ({
-  ...result,
-  samples: result.samples.map((sample) => ({
-    ...sample,
-    case: { threads: 1, build: 'patched', ...sample.case },
-  })),
-})

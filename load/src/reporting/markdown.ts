@@ -1,5 +1,5 @@
 import { markdownTable } from 'markdown-table'
-import type { Section, Table } from '../experiment/section.ts'
+import type { Table } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
 /** The tables of a result as GitHub-flavored Markdown, without samples. */
@@ -8,7 +8,11 @@ export function markdownOf(part: Part): string {
   const texts = [
     `## ${plain(title)}`,
     ...ending.map(plain),
-    ...sections.flatMap(sectionTexts),
+    ...sections.flatMap(({ title, table }) => [
+      `### ${plain(title)}`,
+      `${plain(table.caption)}:`,
+      tableMarkdown(table),
+    ]),
     ...notes.map(plain),
     [
       `- ${plain(result.date)}: ${code(result.command)}`,
@@ -34,7 +38,7 @@ export function overviewOf(results: readonly { name: string; part: Part }[]): st
   const texts = results.flatMap(({ name, part: { title, sections, result } }) => {
     const line = `- \`${name}\`: ${code(result.command)}`
     const heading = `${title}: ${sections[0]?.title}`
-    const table = sections[0]?.tables[0]
+    const table = sections[0]?.table
     if (!table || shown.has(heading)) return [line]
     shown.add(heading)
     const rows = table.rows.slice(0, MAX_ROWS)
@@ -44,16 +48,6 @@ export function overviewOf(results: readonly { name: string; part: Part }[]): st
     return [`\n${main.join('\n\n')}`]
   })
   return `${[INTRODUCTION, ...texts].join('\n')}\n`
-}
-
-function sectionTexts({ title, tables }: Section): string[] {
-  return [
-    `### ${plain(title)}`,
-    ...tables.flatMap((table) => [
-      ...(table.caption === '' ? [] : [`${plain(table.caption)}:`]),
-      tableMarkdown(table),
-    ]),
-  ]
 }
 
 export function tableMarkdown({ head, rows, texts }: Table): string {

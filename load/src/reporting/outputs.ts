@@ -5,7 +5,7 @@ import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { print, printError } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import type { Result } from '../experiment/result.ts'
-import { gitState, publishedResults } from '../measure/machine.ts'
+import { gitState, published } from '../measure/machine.ts'
 import { readResult, type SavedResult } from './files.ts'
 import { markdownOf } from './markdown.ts'
 import { pageOf } from './page.ts'
@@ -51,7 +51,7 @@ export async function prepareOutputs(flags: OutputFlags) {
  * @throws Problem if the path is in the folder of published results, and the code has uncommitted changes.
  */
 async function requireCommitted(path: string): Promise<void> {
-  if (dirname(resolve(path)) !== publishedResults) return
+  if (dirname(resolve(path)) !== published) return
   const git = await gitState()
   if (git?.dirty === false) return
   throw new Problem(

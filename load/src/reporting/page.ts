@@ -7,16 +7,13 @@ import { partOf } from './part.ts'
 
 /** The report of a result as an HTML page: a bar chart of its first metric, all tables, the conditions. */
 export function pageOf(saved: Pick<SavedResult, 'experiment' | 'result'>): string {
-  const { title, ending, notes, sections, facts, result } = partOf(saved)
+  const { title, ending, conclusion, notes, sections, facts, result } = partOf(saved)
   const body = [
     `<h1>${escaped(title)}</h1>`,
     `<p>${escaped(`${result.date.slice(0, 16).replace('T', ' ')} UTC: ${result.command}`)}</p>`,
-    ...ending.map(paragraph),
+    ...[...ending, conclusion ?? []].flat().map(paragraph),
     chartOf(saved),
-    ...sections.flatMap((section) => [
-      `<h2>${escaped(section.title)}</h2>`,
-      ...section.tables.map(tableHtml),
-    ]),
+    ...sections.flatMap(({ title, table }) => [`<h2>${escaped(title)}</h2>`, tableHtml(table)]),
     ...notes.map(paragraph),
     `<h2>Conditions</h2>\n<ul>${facts.map((fact) => `<li>${escaped(fact.join(': '))}</li>`).join('\n')}</ul>`,
   ]
@@ -26,7 +23,8 @@ export function pageOf(saved: Pick<SavedResult, 'experiment' | 'result'>): strin
 function chartOf({ experiment, result }: Pick<SavedResult, 'experiment' | 'result'>): string {
   const rows = Rows.of(experiment, result.samples)
   const name = experiment.progress.find((one) => rows.all.some((row) => row.median(one) !== null))
-  return name === undefined ? '' : barChart(rows, metricOf(experiment, name))
+  const chart = name === undefined ? null : barChart(rows, metricOf(experiment, name))
+  return chart ? `<figure><figcaption>${chart.title}</figcaption>\n${chart.svg}</figure>` : ''
 }
 
 function tableHtml({ caption, head, rows, texts }: Table): string {

@@ -4,16 +4,17 @@ import { percent } from '../experiment/figures.ts'
 import { IO_THREADS, type Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
 import type { Section, Table } from '../experiment/section.ts'
-import { notesOf } from './columns.ts'
+import { notesOf, tableOf } from './columns.ts'
 
 /** The report of one result, independent of the output format. */
 export interface Part {
   readonly title: string
   /** The reason for missing rounds; empty if the run is complete. */
   readonly ending: readonly string[]
+  readonly conclusion: string | null
   /** The explanations of the marks in the tables. */
   readonly notes: readonly string[]
-  readonly sections: readonly Section[]
+  readonly sections: readonly (Pick<Section, 'title' | 'isDetail'> & { readonly table: Table })[]
   /** The conditions of the measurement. */
   readonly facts: readonly (readonly [label: string, text: string])[]
   readonly result: Result
@@ -24,11 +25,15 @@ export function partOf({ experiment, result }: { experiment: Experiment; result:
   return {
     title: experiment.title,
     ending: endingOf(result),
+    conclusion: experiment.conclusion?.(rows) ?? null,
     notes: notesOf(rows),
-    sections: experiment.sections(rows, result).map((section) => ({
-      ...section,
-      tables: section.tables.map((table) => withIoThreads(table, result)),
-    })),
+    sections: experiment
+      .sections(rows, result)
+      .map((section) => ({
+        ...section,
+        table: withIoThreads(tableOf(section.rows ?? rows, section), result),
+      }))
+      .filter(({ table }) => table.rows.length > 0),
     facts: provenanceOf(result),
     result,
   }

@@ -4,11 +4,15 @@ import type { Table as TableOf } from '../experiment/section.ts'
 import type { Part } from './part.ts'
 
 /** The text that a run prints at its end: tables, then the notes on their marks. @param width as for `tableText`. */
-export function resultText({ sections, notes, ending }: Part, width?: number): string {
-  const shown = sections.flatMap(({ tables, isDetail }) => (isDetail ? [] : tables))
-  return [...ending, ...shown.map((table) => tableText(table, width)), notes.join('\n')].join(
-    '\n\n',
-  )
+export function resultText({ sections, notes, ending, conclusion }: Part, width?: number): string {
+  return [
+    ...ending,
+    ...sections.flatMap(({ table, isDetail }) => (isDetail ? [] : tableText(table, width))),
+    notes.join('\n'),
+    conclusion ?? [],
+  ]
+    .flat()
+    .join('\n\n')
 }
 
 // Columns are separated by spaces; the only line is below the header.

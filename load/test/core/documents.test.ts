@@ -4,15 +4,15 @@ import { repository } from '@onetrip/stack/places.ts'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import type { Sample } from '../../src/experiment/result.ts'
+import { published } from '../../src/measure/machine.ts'
 import {
   chartPath,
   markedDocuments,
-  published,
+  patternChart,
   publishedOverview,
   withFigures,
 } from '../../src/reporting/document.ts'
 import { readResults } from '../../src/reporting/files.ts'
-import { patternChart } from '../../src/reporting/pattern-chart.ts'
 import { runLoad } from '../support/run.ts'
 
 const documents = await Promise.all(
@@ -45,7 +45,7 @@ test('load/results/README.md has all results, in at most 300 lines', async () =>
 
 test('the chart of examples/pattern has the figures of load/results', async () => {
   // To update it: npm run load -- document
-  expect(await readFile(chartPath, 'utf8')).toBe(await patternChart(published))
+  expect(await readFile(chartPath, 'utf8')).toBe(await patternChart())
 })
 
 /** A folder with a small result over HTTP, `a.json`. */

@@ -42,7 +42,7 @@ test('rejects a path that cannot be written, before the measurement', async () =
 
 test('refuses to publish figures of code that is not committed', async () => {
   const gitState = vi.spyOn(machine, 'gitState')
-  const published = join(machine.publishedResults, 'http.json')
+  const published = join(machine.published, 'http.json')
   gitState.mockResolvedValue({ commit: 'f'.repeat(40), dirty: true })
   await expect(prepareOutputs({ json: published })).rejects.toThrow('Commit the changes')
   await prepareOutputs({ json: join(await temporaryFolder(), 'http.json') })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { http } from '../../src/experiments/http/http.ts'
-import { published } from '../../src/reporting/document.ts'
+import { published } from '../../src/measure/machine.ts'
 import { readResults } from '../../src/reporting/files.ts'
 import { pageOf } from '../../src/reporting/page.ts'
 import { httpSamples, resultOf, runsOf } from '../support/result.ts'

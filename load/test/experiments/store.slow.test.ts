@@ -28,6 +28,7 @@ test('measures recordView with pools, I/O threads and several calls in flight', 
     '--concurrency=8',
     '--pool-sizes=1,2',
     '--io-threads=1,2',
+    '--processes=fresh',
   ])
   expect(text).toMatch(/^batch(?: †)? +2 +2 +[\d.]+ +[\d,]+/m)
   expect(text).not.toContain('articles calls/s')

@@ -33,15 +33,14 @@ describe('the search', () => {
 
 /** The figures of a search, if requests beyond 1,500 a second fail. */
 async function search(failing: boolean) {
-  vi.mocked(paced.runPaced).mockImplementation(async (_bench, _api, { schedule }) => {
+  vi.mocked(paced.runPaced).mockImplementation(async (_generator, _api, { schedule }) => {
     const [due, failed] = [schedule.length, failing || schedule.length > 1_500 ? 5 : 0]
     const errors = { 503: failed }
     const run = { due, ok: due - failed, errors, percentile: () => 3, max: 4, doubts: [] }
     return { ...run, cost: { foreignCpuSeconds: 0 } } as never
   })
-  const bench = { starts: new Map() } as never
-  const api = { variant: 'batch', link: 'loopback', url: '' } as const
-  return await searchRate(bench, api, {
+  return await searchRate({} as never, {} as never, {
+    start: 1_000,
     limit: 'p50<10',
     duration: 1,
     signal: new AbortController().signal,

@@ -65,6 +65,7 @@ export interface Usage {
   roundTrips: number
   apiCpuSeconds: number
   redisCpuSeconds: number
+  redisMainCpuSeconds: number
 }
 
 /**
@@ -95,6 +96,7 @@ export async function usageDuring<Result>(
     roundTrips: api.roundTrips - apiBefore.roundTrips,
     apiCpuSeconds: api.cpuSeconds - apiBefore.cpuSeconds,
     redisCpuSeconds: redis.cpuSeconds - redisBefore.cpuSeconds,
+    redisMainCpuSeconds: redis.mainCpuSeconds - redisBefore.mainCpuSeconds,
   }
   return { result, usage }
 }

@@ -1,28 +1,44 @@
-import { hideCredentials } from '@onetrip/stack/address.ts'
-import { type Call, type WorkloadOptions, workload } from '@onetrip/stack/measure/workload.ts'
-import { Problem } from '@onetrip/stack/problem.ts'
-import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { runningRedis } from '@onetrip/stack/address.ts'
+import { type WorkloadOptions, workload } from '@onetrip/stack/measure/workload.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { IO_THREADS } from '../../experiment/result.ts'
 import { matches } from '../../experiment/rows.ts'
 import type { Case } from '../../experiment/shape.ts'
 import { clientsOf } from '../../variants.ts'
+import type { Age } from '../age.ts'
+import { removeItems } from './items.ts'
+import { saturate, warm } from './saturation.ts'
 import { logIn } from './sessions.ts'
-import { type Api, findTarget, type TargetOptions } from './target.ts'
+import { type Api, findTargets, type Target, type TargetOptions } from './target.ts'
 
-/** The measured APIs, and the monitor of their Redis. */
+/** The measured APIs. */
 export interface HttpBench {
-  readonly apis: readonly Api[]
-  readonly monitor: RedisMonitor
-  /** Whether these programs were started by another process. */
-  readonly foreign: { readonly apis: boolean; readonly redis: boolean }
-  /** Whether the user gave `--i-own-this-host`. */
-  readonly owned: boolean
-  /** A list of calls for each connection to an API. The connection repeats its list. Default: `options.connections`. */
-  calls(api: Api, connections?: number): Call[][]
+  readonly cases: readonly ReturnType<typeof caseOf>[]
+  /** Runs `work` with the API of a case. With `--processes fresh`, the API is started for it, and warmed up. */
+  use<Result>(one: Case, work: (api: Api) => Promise<Result>): Promise<Result>
 }
 
-type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sessions: number }
+export interface HttpBenchOptions extends TargetOptions, Omit<WorkloadOptions, 'tokens'> {
+  sessions: number
+  /** The warm-up of an API in seconds. */
+  warmup: number
+  processes?: Age
+}
+
+const caseOf = ({ link, ioThreads, build, variant }: Target) => ({
+  link,
+  ioThreads,
+  build,
+  variant,
+})
+
+/** The factors of a case of the bench. */
+export const apiFactors = [
+  { name: 'link' },
+  { name: 'ioThreads', label: 'I/O threads' },
+  { name: 'build' },
+  { name: 'variant' },
+] as const
 
 /**
  * Finds or starts the APIs to measure, and logs in `options.sessions` users at each of them (the APIs may sign tokens
@@ -31,42 +47,70 @@ type HttpBenchOptions = TargetOptions & Omit<WorkloadOptions, 'tokens'> & { sess
  * @throws Problem, ProgramError when the APIs cannot be found or started; the reason of the interrupt.
  */
 export async function openBench(context: Context, options: HttpBenchOptions): Promise<HttpBench> {
-  const { kind, redis, apis } = await findTarget(context, options)
-  const isForeign = kind !== 'started for this'
-  const foreign = { apis: isForeign, redis: isForeign || redis.build === 'foreign' }
-  const monitor = await RedisMonitor.connect(redis.url)
-  context.defer(() => monitor.close())
-  if (foreign.redis) {
-    const text = `Redis at ${hideCredentials(redis.url)} has stopped: it closed the connection.`
-    void monitor.lost.then(() => context.fail(new Problem(text)))
-  }
-  const { version, build, ioThreads } = await monitor.facts()
+  const { processes, warmup, sessions: users } = options
+  const { signal } = context
+  const targets = await findTargets(context, options)
+  const foreign = targets[0]?.foreign.redis ? runningRedis() : undefined
+  if (foreign) context.defer(() => removeItems(foreign, options.items))
+  const all = <Value>(of: (target: Target) => Value) => [...new Set(targets.map(of))]
   context.describe('software', {
-    Stack: kind,
-    Redis: `${version} ${build ?? redis.build}`,
-    Clients: clientsOf([...new Set(apis.map(({ variant }) => variant))]),
+    Stack: targets[0]?.foreign.apis ? '--url' : 'started for this',
+    Redis: all(({ redis }) => redis).join(', '),
+    Clients: clientsOf(all(({ variant }) => variant)),
   })
-  const ways = new Set(apis.map(({ link }) => link))
-  context.describe('load', { 'way to Redis': [...ways].join(', '), [IO_THREADS]: ioThreads })
-  const tokens = new Map<Api, readonly string[]>()
-  await context.step('Logging users in', async () => {
-    for (const api of apis) {
-      const sessions = await logIn(api.url, options.sessions, context.signal)
+  const threads = all(({ ioThreads }) => ioThreads || null)
+  context.describe('load', {
+    'way to Redis': all(({ link }) => link).join(', '),
+    [IO_THREADS]: threads.length > 1 ? threads.join(', ') : (threads[0] ?? null),
+  })
+  const open = async (target: Target) => {
+    const { url, stop } = await target.start()
+    const sessions = await logIn(url, users, signal).catch(async (error) => {
+      await stop()
+      throw error
+    })
+    const calls = (connections = options.connections) =>
+      workload({ ...options, connections, tokens: sessions.tokens })
+    const close = async () => {
       // A Redis that was started for this run ends together with its sessions.
-      if (foreign.redis) context.defer(() => sessions.end())
-      tokens.set(api, sessions.tokens)
+      if (target.foreign.redis) await sessions.end()
+      await stop()
     }
-  })
+    return { api: { ...target, url, owned: options.iOwnThisHost === true, calls }, close }
+  }
+  const kept = new Map<Target, Api>()
+  if (processes !== 'fresh') {
+    await context.step('Starting the APIs and logging users in', async () => {
+      for (const target of targets) {
+        const { api, close } = await open(target)
+        context.defer(close)
+        kept.set(target, api)
+      }
+    })
+  }
+  for (const api of processes === 'warm' ? kept.values() : []) {
+    await context.step(`Warming up ${api.variant}`, () => warm(api, signal))
+  }
   return {
-    apis,
-    monitor,
-    foreign,
-    owned: options.iOwnThisHost === true,
-    calls: (api, connections = options.connections) =>
-      workload({ ...options, connections, tokens: tokens.get(api) ?? [] }),
+    cases: targets.map(caseOf),
+    async use(one, work) {
+      const target = targets.find((known) => matches(one, caseOf(known)))
+      if (!target) throw new RangeError(`no API for ${JSON.stringify(one)}`)
+      const running = kept.get(target)
+      if (running) return await work(running)
+      const { api, close } = await open(target)
+      try {
+        if (warmup > 0) await saturate(api, { seconds: warmup, signal })
+        return await work(api)
+      } finally {
+        await close()
+      }
+    },
   }
 }
 
-/** The API with the variant, and the link if there are several. */
-export const apiOf = ({ apis }: HttpBench, part: Partial<Case>): Api =>
-  apis.find((api) => matches({ ...api }, part)) as Api
+/** The cases to run before the first round: APIs that are started for each run are warmed up by `use`. */
+export const warmUpOf = (
+  cases: readonly Case[],
+  { warmup, processes }: Pick<HttpBenchOptions, 'warmup' | 'processes'>,
+) => (warmup === 0 || processes === 'fresh' ? [] : cases)

@@ -3,7 +3,6 @@ import { latencyAt, type Percentile, shareOf, together } from '@onetrip/stack/me
 import type { Doubt } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
 import type { PacedGenerator } from '../pacer/pacer.ts'
-import type { HttpBench } from './bench.ts'
 import type { Api } from './target.ts'
 
 export const pacedDoubts: Readonly<Record<string, Doubt>> = {
@@ -32,14 +31,13 @@ export const isLate = (late: number, p99: number | null) => late > 1 && late > 0
  * @throws Problem when the API accepts no connections or does not report its metrics; the reason of `signal`.
  */
 export async function runPaced(
-  bench: HttpBench & { generator: PacedGenerator },
+  generator: PacedGenerator,
   api: Api,
   { schedule, signal }: { schedule: Float64Array; signal: AbortSignal },
 ) {
-  const { generator, monitor, owned, foreign } = bench
-  const { url } = api
+  const { url, owned, monitor, foreign } = api
   const { result: run, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
-    generator.run({ url, owned, calls: bench.calls(api), schedule }),
+    generator.run({ url, owned, calls: api.calls(), schedule }),
   )
   const { due, ok, notSent } = run
   const latencies = together([run.latencies])

@@ -13,7 +13,7 @@ import {
   type Metric,
 } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
-import type { HttpBench } from './bench.ts'
+import { STEADY_S, untilSteady } from '../age.ts'
 import type { Api } from './target.ts'
 
 // Runs at full speed over HTTP: for the experiment http, and for the capacities that latency computes its rates from.
@@ -32,6 +32,7 @@ export const saturationMetrics: readonly Metric[] = [
   { ...perRequest, name: 'roundTrips', label: 'round trips /request' },
   { name: 'generatorCpuMicros', label: 'generator CPU µs /request' },
   { ...asCost, name: 'apiCpuMicros', label: 'API CPU µs /request' },
+  { ...asCost, name: 'redisMainCpuMicros', label: "Redis's main thread CPU µs /request" },
   { ...asCost, name: 'redisCpuMicros', label: 'Redis CPU µs /request' },
   { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
 ]
@@ -60,20 +61,18 @@ const UNANSWERED_S = 10
  *   signal.
  */
 export async function saturate(
-  bench: Pick<HttpBench, 'monitor' | 'owned' | 'calls' | 'foreign'>,
   api: Api,
   run: { connections?: number; seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
   const { connections, seconds, signal } = run
-  const { monitor, owned, calls, foreign } = bench
-  const { url } = api
-  const options = { url, owned, calls: calls(api, connections), seconds, signal }
+  const { url, owned, monitor, foreign } = api
+  const options = { url, owned, calls: api.calls(connections), seconds, signal }
   const { result, cost } = await usageOf({ url, monitor, foreign, signal }, () =>
     saturateByAutocannon(options),
   )
   const { ok, errors, latency } = result
   if (ok === 0 && errorKinds(errors) === '0' && seconds < UNANSWERED_S) {
-    return await saturate(bench, api, { ...run, seconds: UNANSWERED_S })
+    return await saturate(api, { ...run, seconds: UNANSWERED_S })
   }
   if (ok === 0) {
     throw new Problem(`All requests to ${api.variant} failed (${errorKinds(errors)}).`)
@@ -88,3 +87,10 @@ export async function saturate(
   }
   return { ...cost, values, errors }
 }
+
+/** Runs an API at full speed until its rate stops rising. @throws as `saturate`. */
+export const warm = (api: Api, signal: AbortSignal) =>
+  untilSteady(async () => {
+    const { values } = await saturate(api, { seconds: STEADY_S, signal })
+    return values.requestsPerSecond ?? 0
+  })

@@ -1,10 +1,12 @@
 import { ownHostOption } from '@onetrip/stack/address.ts'
 import { MAX_SEED } from '@onetrip/stack/measure/workload.ts'
-import { listOfUrls, seconds, share, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { list, listOfUrls, seconds, share, wholeNumber } from '@onetrip/stack/parsers.ts'
+import { redisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
 import { redisOptions } from '@onetrip/stack/start/settings.ts'
 import { type Command, Option } from 'commander'
 import { type Variant, variants } from '../../variants.ts'
-import { namesOption } from '../redis/options.ts'
+import { type Age, ageOption } from '../age.ts'
+import { namesOption, numbers } from '../redis/options.ts'
 
 // Options of all experiments over HTTP.
 
@@ -27,6 +29,7 @@ export interface WorkloadFlags<Connections = number> {
   items: number
   reads: number
   url?: string[]
+  processes?: Age
 }
 
 interface Defaults {
@@ -71,10 +74,9 @@ export function withWorkload<Options extends WorkloadFlags<number | number[]>>(
 
 /** Adds the options of `TargetOptions`, except variants and links. */
 export function addTarget(command: Command): Command {
-  const { build, transport } = redisOptions()
   const url = 'running APIs, whose Redis is given by REDIS_URL'
   const threads =
-    'threads of the Redis that is started, including the main thread; 1: off (default: REDIS_IO_THREADS, else half of the cores, from 2 to 4)'
+    'threads of each Redis that is started, including the main thread; 1: off (default: REDIS_IO_THREADS, else half of the cores, from 2 to 4)'
   return command
     .addOption(
       new Option('--url <list>', url)
@@ -82,7 +84,12 @@ export function addTarget(command: Command): Command {
         .conflicts(['variants', 'redisBuild', 'transport', 'ioThreads']),
     )
     .option(ownHostOption, 'allow load on another host, which must be yours')
-    .addOption(build)
-    .addOption(transport)
-    .option('--io-threads <n>', threads, wholeNumber(1, 128))
+    .addOption(
+      new Option('--redis-build <list>', `builds of Redis: ${redisBuilds.join(', ')}`).argParser(
+        list(redisBuild),
+      ),
+    )
+    .addOption(redisOptions().transport)
+    .addOption(new Option('--io-threads <list>', threads).argParser(numbers(1, 128)))
+    .addOption(ageOption('start an API for each run').conflicts('url'))
 }

@@ -1,13 +1,21 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseRedisUrl } from '@onetrip/session-store'
-import { requireOwnHost, runningRedis, type Transport, urlFor } from '@onetrip/stack/address.ts'
-import { type ApiInfo, infoOf } from '@onetrip/stack/measure/usage.ts'
+import {
+  hideCredentials,
+  requireOwnHost,
+  runningRedis,
+  type Transport,
+  urlFor,
+} from '@onetrip/stack/address.ts'
+import { infoOf } from '@onetrip/stack/measure/usage.ts'
+import type { Call } from '@onetrip/stack/measure/workload.ts'
 import { newSecret, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
 import { buildRedis, type RedisBuild } from '@onetrip/stack/redis.ts'
+import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { type StackOptions, startStack } from '@onetrip/stack/stack.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import type { Context } from '../../experiment/experiment.ts'
@@ -18,65 +26,78 @@ import { type LinkPlan, links, openLink } from '../redis/links.ts'
 export interface TargetOptions {
   variants: Variant[]
   /** Default: patched. */
-  redisBuild?: RedisBuild
+  redisBuild?: RedisBuild[]
   /** Default: TCP. */
   transport?: Transport
   /** Ways to a Redis that is started. There are APIs for each of them. Default: by `transport`. */
   links?: LinkPlan[]
   /** 1: off. Default: `REDIS_IO_THREADS`, else half of the cores, from 2 to 4. */
-  ioThreads?: number
+  ioThreads?: number[]
   /** Running APIs to measure, instead of those of a new stack. */
   url?: string[]
   iOwnThisHost?: boolean
 }
 
-export interface Api {
-  variant: Variant
+/** An API to measure, and its Redis. */
+export interface Target {
+  readonly variant: Variant
   /** The name of its link to Redis; the transport for a Redis that was not started. */
-  link: string
-  url: string
+  readonly link: string
+  readonly build: string
+  /** 0: unknown. */
+  readonly ioThreads: number
+  /** Version and build. */
+  readonly redis: string
+  readonly monitor: RedisMonitor
+  /** Whether these programs were started by another process. */
+  readonly foreign: { readonly apis: boolean; readonly redis: boolean }
+  /** Starts the API, if it is ours. */
+  start(): Promise<{ url: string; stop(): Promise<void> }>
 }
 
-/** The measured stack. Its APIs are in the order of the options. */
-interface Target {
-  kind: '--url' | 'started for this'
-  redis: { url: string; build: string }
-  apis: Api[]
+/** A running API. */
+export interface Api extends Omit<Target, 'start'> {
+  readonly url: string
+  /** Whether the user gave `--i-own-this-host`. */
+  readonly owned: boolean
+  /** A list of calls for each connection. The connection repeats its list. Default: `options.connections`. */
+  calls(connections?: number): Call[][]
 }
 
 /**
- * Finds the APIs given by `--url`, else starts a stack and stops it at the end.
+ * Finds the APIs given by `--url`, else starts the Redis servers for a new stack, which are stopped at the end.
  *
  * @throws Problem, ProgramError; the reason of the signal.
  */
-export const findTarget = (context: Context, options: TargetOptions): Promise<Target> =>
-  options.url
-    ? givenTarget(context, options.url, options.iOwnThisHost === true)
-    : ownTarget(context, options)
-
-async function ownTarget(context: Context, options: TargetOptions): Promise<Target> {
-  const { redisBuild, transport, ioThreads, variants } = options
-  const { REDIS_SERVER: installed } = process.env
+export async function findTargets(context: Context, options: TargetOptions): Promise<Target[]> {
   const url = runningRedis()
+  const owned = options.iOwnThisHost === true
+  if (url) requireOwnHost(url, owned)
+  return options.url
+    ? await givenTargets(context, { urls: options.url, redis: url, owned })
+    : await ownTargets(context, options, url)
+}
+
+async function ownTargets(
+  context: Context,
+  options: TargetOptions,
+  url: string | undefined,
+): Promise<Target[]> {
+  const { redisBuild, transport = 'tcp', ioThreads, variants } = options
+  const { REDIS_SERVER: installed } = process.env
   if (url && installed) {
     throw new Problem('REDIS_URL and REDIS_SERVER are both set. Unset one of them.')
   }
-  if ((redisBuild && (url || installed)) || ((transport || options.links || ioThreads) && url)) {
+  if (
+    (redisBuild && (url || installed)) ||
+    ((options.transport || options.links || ioThreads) && url)
+  ) {
     throw new Problem(
       '--redis-build, --transport, --links and --io-threads have no effect with REDIS_URL; --redis-build has no effect with REDIS_SERVER.',
     )
   }
-  if (url) requireOwnHost(url, options.iOwnThisHost === true)
   const poolSize = Number(process.env.REDIS_POOL_SIZE ?? '1') // the API rejects an invalid value
   context.describe('load', { 'pool size': poolSize })
-  const build = redisBuild ?? 'patched'
-  if (!url && !installed) await buildRedis(build, context.signal)
-  const run = await temporaryRunFolder('load-')
-  context.defer(() => rm(run, { recursive: true, force: true }))
-  const secrets = join(run, 'secrets')
-  const [port = 0] = await freePorts(1)
-  const config = ioThreads && { config: { 'io-threads': String(ioThreads) } }
-  const own = { build, transport: transport ?? 'tcp', port, run, directory: join(run, 'data') }
   const common = {
     host: '127.0.0.1',
     sessionSecret: newSecret(),
@@ -87,74 +108,104 @@ async function ownTarget(context: Context, options: TargetOptions): Promise<Targ
     },
     signal: context.signal,
   }
-  const start = async (name: string, parts: Pick<StackOptions, 'redis' | 'apis'>) => {
-    const stack = await context.step(`Starting ${name}`, () => startStack({ ...common, ...parts }))
-    context.defer(() => context.step(`Stopping ${name}`, () => stack.stop()))
+  const start = async (parts: Pick<StackOptions, 'redis' | 'apis'>) => {
+    const stack = await startStack({ ...common, ...parts })
     void stack.lost.then(async (program) => context.fail(await endOf(program)))
     return stack
   }
-  const { redis } = await start('Redis', {
-    redis: url ? { kind: 'foreign', url } : { kind: 'own', ...own, secrets, ...config },
-    apis: [],
-  })
-  const startApis = async (link: string, address: string): Promise<Api[]> => {
+  /** The APIs that reach a Redis by this address. */
+  const apisAt = async (redis: string, of: Omit<Target, 'variant' | 'start'>) => {
     const ports = await freePorts(variants.length)
-    const stack = await start(`the APIs (${link})`, {
-      redis: { kind: 'foreign', url: address },
-      apis: variants.map((name, index) => ({ ...variantProgram(name), port: ports[index] ?? 0 })),
+    return variants.map((variant, index): Target => {
+      const apis = [{ ...variantProgram(variant), port: ports[index] ?? 0 }]
+      return {
+        ...of,
+        variant,
+        async start() {
+          const stack = await start({ redis: { kind: 'foreign', url: redis }, apis })
+          return { url: stack.apis[0]?.url ?? '', stop: () => stack.stop() }
+        },
+      }
     })
-    return stack.apis.map((api, index) => ({
-      url: api.url,
-      link,
-      variant: variants[index] as Variant,
-    }))
   }
-  if (url) {
-    return { kind: 'started for this', redis, apis: await startApis(redis.transport, url) }
+  if (url) return await apisAt(url, await monitored(context, url, { apis: false, redis: true }))
+  const run = await temporaryRunFolder('load-')
+  context.defer(() => rm(run, { recursive: true, force: true }))
+  const secrets = join(run, 'secrets')
+  const found: Target[] = []
+  for (const build of redisBuild ?? (['patched'] as const)) {
+    if (!installed) await buildRedis(build, context.signal)
+    for (const threads of ioThreads ?? [undefined]) {
+      const [port = 0] = await freePorts(1)
+      const folder = join(run, String(port))
+      const config = threads && { config: { 'io-threads': String(threads) } }
+      const own = { build, transport, port, run: folder, directory: join(folder, 'data'), secrets }
+      const name = `Redis (${build})`
+      const stack = await context.step(`Starting ${name}`, () =>
+        start({ redis: { kind: 'own', ...own, ...config }, apis: [] }),
+      )
+      context.defer(() => context.step(`Stopping ${name}`, () => stack.stop()))
+      const { socket, url: operator } = stack.redis
+      const redis = await monitored(context, operator, { apis: false, redis: false })
+      for (const plan of options.links ?? links(transport === 'unix' ? 'unix' : 'loopback')) {
+        const link = await openLink(plan, { port, socket: socket ?? '' }, context)
+        const address = installed ? link.url : urlFor('api', link.url, secrets)
+        found.push(...(await apisAt(address, { ...redis, build, link: plan.name })))
+      }
+    }
   }
-  const plans = options.links ?? links(own.transport === 'unix' ? 'unix' : 'loopback')
-  const apis = await Array.fromAsync(plans, async (plan) => {
-    const link = await openLink(plan, { port, socket: redis.socket ?? '' }, context)
-    const address = installed ? link.url : urlFor('api', link.url, secrets)
-    return await startApis(plan.name, address)
-  })
-  return { kind: 'started for this', redis, apis: apis.flat() }
+  return found
 }
 
 /**
  * The running APIs given by `--url`, for instance in containers or on another machine. They report their variants.
  * Their Redis is `REDIS_URL`.
  *
- * @param owned whether other hosts than this machine are allowed.
  * @throws Problem when a host is not allowed, an API does not answer, or the URL is not one of our APIs.
  */
-async function givenTarget(
+async function givenTargets(
   context: Context,
-  urls: readonly string[],
-  owned: boolean,
-): Promise<Target> {
-  const redisUrl = runningRedis()
-  if (redisUrl === undefined) {
+  { urls, redis, owned }: { urls: readonly string[]; redis: string | undefined; owned: boolean },
+): Promise<Target[]> {
+  if (redis === undefined) {
     throw new Problem(
       '--url needs REDIS_URL, the address of the Redis of these APIs, because Redis is measured, too.',
     )
   }
-  const { transport } = parseRedisUrl(redisUrl)
-  for (const url of [redisUrl, ...urls]) requireOwnHost(url, owned)
-  const apis: Target['apis'] = []
-  const infos: ApiInfo[] = []
+  const found: { variant: Variant; url: string; poolSize: number | null }[] = []
   for (const url of urls) {
-    const info = await infoOf(url)
-    const { strategy } = info
-    infos.push(info)
+    requireOwnHost(url, owned)
+    const { strategy, poolSize } = await infoOf(url)
     const variant = variants.find((known) => known === strategy)
     if (!variant) throw new Problem(`The API at ${url} reports an unknown variant: ${strategy}.`)
-    if (apis.some((api) => api.variant === variant)) {
+    if (found.some((one) => one.variant === variant)) {
       throw new Problem(`--url has two APIs of the variant ${variant}. Give one URL per variant.`)
     }
-    apis.push({ url, variant, link: transport })
+    found.push({ url, variant, poolSize })
   }
-  context.describe('load', { 'pool size': infos.map(({ poolSize }) => poolSize ?? '?').join(', ') })
-  print(`Measuring ${apis.map((api) => `${api.variant} at ${api.url}`).join(', ')}.`)
-  return { kind: '--url', redis: { url: redisUrl, build: 'foreign' }, apis }
+  context.describe('load', { 'pool size': found.map(({ poolSize }) => poolSize ?? '?').join(', ') })
+  print(`Measuring ${found.map(({ variant, url }) => `${variant} at ${url}`).join(', ')}.`)
+  const of = await monitored(context, redis, { apis: true, redis: true })
+  return found.map(({ variant, url }) => ({
+    ...of,
+    variant,
+    start: async () => ({ url, stop: async () => {} }),
+  }))
+}
+
+/** A monitored Redis. If it is foreign and closes the connection, the measurement ends. */
+async function monitored(context: Context, url: string, foreign: Target['foreign']) {
+  const { transport } = parseRedisUrl(url)
+  const monitor = await RedisMonitor.connect(url)
+  context.defer(() => monitor.close())
+  if (foreign.redis) {
+    const lost = new Problem(
+      `Redis at ${hideCredentials(url)} has stopped: it closed the connection.`,
+    )
+    void monitor.lost.then(() => context.fail(lost))
+  }
+  const { version, build, ioThreads } = await monitor.facts()
+  const name = build ?? (foreign.redis ? 'foreign' : 'installed')
+  const redis = `${version} ${name}`
+  return { link: transport, build: name, ioThreads: ioThreads ?? 0, redis, monitor, foreign }
 }

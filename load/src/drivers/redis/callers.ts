@@ -1,4 +1,5 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
+import { STEADY_S, untilSteady } from '../age.ts'
 
 /** Makes one call and resolves when it has returned. */
 export type Caller = () => Promise<unknown>
@@ -27,6 +28,23 @@ export async function callFor(
   )
   signal?.throwIfAborted()
   return latencies
+}
+
+/** Calls for `seconds`, then, if wanted, until the rate stops rising. @returns the number of calls. @throws as `callFor`. */
+export async function warmUp(
+  callers: readonly Caller[],
+  { seconds, isLong }: { seconds: number; isLong: boolean },
+  signal?: AbortSignal,
+): Promise<number> {
+  let calls = 0
+  const callOn = async (duration: number) => {
+    const { count } = await callFor(callers, duration, signal)
+    calls += count
+    return count
+  }
+  await callOn(seconds)
+  if (isLong) await untilSteady(() => callOn(STEADY_S))
+  return calls
 }
 
 /** The percentiles of `callFor`, in milliseconds. */

@@ -7,7 +7,7 @@ import { type CpuUse, cpuBetween } from './threads.ts'
 
 /** Runs `work` and measures the CPU time of a Redis server during it. */
 export async function cpuDuring<Result>(
-  server: RedisServer,
+  server: Pick<RedisServer, 'cpu'>,
   work: () => Promise<Result>,
 ): Promise<{ result: Result; cpu: CpuUse }> {
   const before = await server.cpu()

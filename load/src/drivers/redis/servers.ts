@@ -61,7 +61,7 @@ export async function startFilledRedis(
   const server = await context.startRedis({ build, config: { maxclients, ...config } })
   await fillKeys(server.socket, 1, 3)
   if (idle > 0) {
-    const holder = await holdConnections(server.socket, idle, context.signal)
+    const holder = await holdConnections({ socket: server.socket }, idle, context.signal)
     context.defer(() => holder.stop())
   }
   return server

@@ -1,23 +1,39 @@
-import { underTracer } from './tracer.ts'
+import { startProgram } from '@onetrip/stack/program.ts'
+import { generateLoad, type LoadOptions } from './generator/load.ts'
 
-/** The number of calls by name. */
-export type SystemCalls = Readonly<Record<string, number>>
+/** Of the run in which calls are counted. */
+const SECONDS = 0.4
 
 /**
- * Counts the system calls of a thread during `work` with strace.
+ * Runs a load for a moment and counts the system calls of a thread with strace.
  *
- * @returns `calls` is null if strace is not installed or lacks permission.
- * @throws the error of `work`; the reason of `signal`.
+ * @returns calls per reply, by name; null if strace is not installed or lacks permission.
+ * @throws as `generateLoad`.
  */
-export async function countSystemCalls<Result>(
+export async function systemCallsPerReply(
   thread: number,
-  work: () => Promise<Result>,
-  signal: AbortSignal,
-): Promise<{ calls: SystemCalls | null; result: Result }> {
-  const strace = { command: 'strace', args: ['-c', '-p', String(thread)], attached: /attached/ }
-  const { lines, result } = await underTracer(strace, work, signal)
-  const calls = lines.flatMap(callOf)
-  return { calls: calls.length > 0 ? Object.fromEntries(calls) : null, result }
+  load: Omit<LoadOptions, 'end'>,
+): Promise<Record<string, number> | null> {
+  const lines: string[] = []
+  const tracer = await startProgram({
+    name: 'strace',
+    command: 'strace',
+    args: ['-c', '-p', String(thread)],
+    ready: /attached/,
+    signal: load.signal,
+    env: { ...process.env, LC_ALL: 'C' },
+    onLine: (line) => lines.push(line),
+  }).catch(() => null)
+  if (!tracer) return null
+  try {
+    const { completed } = await generateLoad({ ...load, end: { seconds: SECONDS } })
+    tracer.signal('SIGINT') // then it prints its counts
+    await tracer.exited
+    const calls = lines.flatMap(callOf).map(([name, count]) => [name, count / completed])
+    return calls.length > 0 && completed > 0 ? Object.fromEntries(calls) : null
+  } finally {
+    await tracer.stop()
+  }
 }
 
 /** Parses a row of `strace -c`: share, seconds, µs per call, calls, errors (optional), name. */

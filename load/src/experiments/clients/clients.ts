@@ -3,12 +3,13 @@ import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
+import { type Age, ageOption } from '../../drivers/age.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCost, asRate, product } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { range, ratio } from '../../reporting/columns.ts'
 import { countViews } from '../store/calls.ts'
 import type { Plan } from './plan.ts'
 import { buildGo, type ClientName, clientNames, isGo, measureClient } from './programs.ts'
@@ -16,6 +17,7 @@ import { buildGo, type ClientName, clientNames, isGo, measureClient } from './pr
 interface ClientsOptions {
   clients: ClientName[]
   callers: number[]
+  processes?: Age
 }
 
 interface Bench {
@@ -24,7 +26,7 @@ interface Bench {
   monitor: RedisMonitor
   /** Without those that cannot be measured here. */
   clients: readonly ClientName[]
-  plan: Omit<Plan, 'warmUp' | 'seconds'>
+  plan: Omit<Plan, 'warmUp' | 'untilSteady' | 'seconds'>
 }
 
 const SEED = 17
@@ -39,16 +41,11 @@ export const clients: Experiment<ClientsOptions, Bench> = {
   title: 'Clients of Redis, without HTTP',
   summary: 'page views per second of the store and of other clients, without HTTP',
   about: `
-Each caller records page views in a loop, with a session of its own and items by Zipf's law: ZADD recent:,
-ZADD viewed:<session>, ZREMRANGEBYRANK viewed:<session>, ZINCRBY viewed:, HGET login:. Each client runs in a process
-of its own (load/clients), over TCP on this machine, with the settings that its documentation recommends:
-  batch, pipeline-framed         our store, which also verifies the signature of a token
-  ioredis, node-redis            a pipeline per view
-  ioredis-auto, node-redis-auto  five calls per view, which the client pipelines
-  glide                          valkey-glide, a non-atomic batch per view
-  rueidis                        Go, DoMulti; 4 connections
-  go-redis                       Go, a pipeline per view; a pool of connections
-  go-redis-auto                  Go, five calls per view with AsyncAutoPipeline
+Each caller records page views in a loop, with a session of its own and items by Zipf's law. Each client runs in a
+process of its own (load/clients), over TCP on this machine, with the settings that its documentation recommends:
+  batch, pipeline-framed  our store, which also verifies the signature of a token
+  NAME-auto               five calls per view, which the client pipelines by itself
+  others                  a pipeline per view; rueidis and go-redis are written in Go
 The Go clients need Go and access to their modules; without Go they are left out. After each run, the number of views
 is compared with those that Redis counted. "reads" is the number of times that Redis read from a socket: it is small if
 the views of many callers arrive together.
@@ -64,6 +61,7 @@ Examples:
       .addOption(
         numbersOption('--callers <list>', 'callers at a time', [1, 10_000], [1, 64, 1_024]),
       )
+      .addOption(ageOption('a process for each run, as usual'))
   },
 
   factors: [{ name: 'callers' }, { name: 'client' }],
@@ -115,7 +113,8 @@ Examples:
     const client = one.client as ClientName
     const sessions = all.sessions.slice(0, Number(one.callers))
     const { duration: seconds } = options
-    const plan = { ...all, sessions, seconds, warmUp: seconds * WARM_UP }
+    const untilSteady = options.processes === 'warm'
+    const plan = { ...all, sessions, seconds, warmUp: seconds * WARM_UP, untilSteady }
     const read = async () => ({ ...(await monitor.read()), views: await countViews(store) })
     const before = await read()
     const { total, values } = await measureClient(server, { client, plan, signal })
@@ -129,12 +128,12 @@ Examples:
     return { values: { ...values, commands, reads } }
   },
 
-  sections: (rows) => [
-    sectionOf(rows, {
+  sections: () => [
+    {
       title: 'Page views of callers without HTTP',
       caption: 'TCP on this machine, one process of the client',
       columns: [
-        range('viewsPerSecond', rows),
+        range('viewsPerSecond'),
         ratio('viewsPerSecond', '× batch'),
         'p50',
         'p99',
@@ -143,6 +142,6 @@ Examples:
         'commands',
         'reads',
       ],
-    }),
+    },
   ],
 }

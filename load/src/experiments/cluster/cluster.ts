@@ -2,7 +2,7 @@ import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { asCost, asRate, product } from '../../experiment/shape.ts'
-import { sectionsOf } from './report.ts'
+import { errors, range } from '../../reporting/columns.ts'
 import { keys, moveKey, type Pair, startPair } from './slot-move.ts'
 import { measureViews, NO_CLUSTER, startViews, type Views } from './views.ts'
 
@@ -31,17 +31,13 @@ export const cluster: Experiment<ClusterOptions, Bench> = {
   title: 'Redis Cluster',
   summary: 'CPU time of a page view by nodes, and moves of slots',
   about: `
-views      Records views with the store on clusters of primaries (partitioned layout, append-only file on): 1,000
-           sessions, 1,000 items by Zipf's law. Several clients simulate several processes of the API, each with a
-           connection to every node. All clients run in one process, so the rates do not show the effect of more
-           nodes. The CPU time per view does: nodes share the work, but a client's batch of views is split between
-           them, and each part costs a read and a write. "batches" is the number of batches that all nodes received
-           per view (INFO total_reads_processed). The first row is a single Redis without a cluster.
-slot-move  A slot moves key by key, with MIGRATE. The source serves no other clients until the target has the key,
-           and the target serves none while it restores the key. The keys are those of a partition of sessions: the
-           hash login and the sorted set recent. A client of each node sends one PING after another; the longest
-           one shows how long the node was blocked. MIGRATE and RESTORE are execution times (INFO commandstats).
-           Redis refuses a payload above the target's client-query-buffer-limit (1 GB; Onetrip sets 64 MB).
+views      Records views on clusters of primaries (partitioned layout, append-only file on): 1,000 sessions, 1,000
+           items by Zipf's law. Several clients in one process simulate several APIs, each with a connection to every
+           node. Rates do not show the effect of more nodes, CPU time per view does: nodes share the work, but a
+           batch of views is split between them. The first row is a single Redis without a cluster.
+slot-move  A slot moves key by key, with MIGRATE, during which neither node serves other clients. A client of each
+           node sends one PING after another; the longest shows how long the node was blocked. Redis refuses a
+           payload above the target's client-query-buffer-limit (1 GB; Onetrip sets 64 MB).
 
 Examples:
   npm run load -- cluster --parts views --nodes 1,3 --in-flight 16
@@ -137,5 +133,36 @@ Examples:
     throw new RangeError(`no servers for ${one.part}`)
   },
 
-  sections: sectionsOf,
+  sections: (rows) => [
+    {
+      title: 'CPU time and network traffic of a view',
+      rows: rows.where({ part: 'views' }),
+      caption: 'Per view, of all nodes together; medians of the rounds',
+      factors: ['nodes', 'inFlight'],
+      columns: [
+        range('mainCpuMicros'),
+        'busiestMicros',
+        'otherCpuMicros',
+        'clientCpuMicros',
+        'batches',
+        'commands',
+        'bytesIn',
+        'bytesOut',
+      ],
+    },
+    {
+      title: 'How long a move blocks the nodes',
+      rows: rows.where({ part: 'slot-move' }),
+      caption: 'One key moves with MIGRATE',
+      factors: ['key', 'sessions'],
+      columns: [
+        'megabytes',
+        range('sourceMs'),
+        range('targetMs'),
+        'migrateMs',
+        'restoreMs',
+        errors,
+      ],
+    },
+  ],
 }

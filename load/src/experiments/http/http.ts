@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { apiOf, type HttpBench, openBench } from '../../drivers/http/bench.ts'
+import { apiFactors, type HttpBench, openBench, warmUpOf } from '../../drivers/http/bench.ts'
 import {
   baselineVariant,
   saturate,
@@ -16,10 +16,9 @@ import type { TargetOptions } from '../../drivers/http/target.ts'
 import { links } from '../../drivers/redis/links.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
-import { type Case, product } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { descriptions, variants } from '../../variants.ts'
-import { sectionsOf } from './report.ts'
+import { conclusionOf, sectionsOf } from './report.ts'
 
 type HttpOptions = WorkloadFlags<number[]> & TargetOptions
 
@@ -38,8 +37,8 @@ Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
   articles    one session and one item, only POST /views, as in the source articles
 
-With several --connections or --links, every variant is compared with the baseline under the same conditions. Each link
-has APIs of its own. A relay simulates a distance such as 1ms@1Gb/s.
+With several --connections, --links, --redis-build or --io-threads, every variant is compared with the baseline under
+the same conditions. Each Redis and link has APIs of its own. A relay simulates a distance such as 1ms@1Gb/s.
 
 Environment:
   REDIS_URL, REDIS_PASSWORD_FILE   with --url: the Redis of those APIs (its user needs INFO only)
@@ -50,6 +49,7 @@ Environment:
 Examples:
   npm run load -- --variants naive,sequential,pipeline --json results.json
   npm run load -- --connections 1,64 --links loopback,1ms@1Gb/s
+  npm run load -- --redis-build stock,patched --io-threads 1,2
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- --url http://127.0.0.1:3000,http://127.0.0.1:3001`,
   rounds: 5,
   duration: 5,
@@ -73,7 +73,7 @@ Examples:
   },
   complete: withWorkload,
 
-  factors: [{ name: 'link' }, { name: 'connections' }, { name: 'variant' }],
+  factors: [{ name: 'connections' }, ...apiFactors],
   subject: 'variant',
   metrics: saturationMetrics,
   progress: ['requestsPerSecond', 'p99'],
@@ -84,18 +84,15 @@ Examples:
     context.describe('software', { Generator: packageVersion('autocannon') })
     return await openBench(context, { ...options, connections: Math.max(...options.connections) })
   },
-  cases: ({ apis }, { connections }) =>
-    product<Case>({
-      link: [...new Set(apis.map(({ link }) => link))],
-      connections,
-      variant: [...new Set(apis.map(({ variant }) => variant))],
+  cases: ({ cases }, { connections }) =>
+    connections.flatMap((count) => cases.map((one) => ({ connections: count, ...one }))),
+  warmUp: warmUpOf,
+  measure: (one, bench, { round, options, context: { signal } }) =>
+    bench.use(one, (api) => {
+      const seconds = round === 0 ? options.warmup : options.duration
+      return saturate(api, { connections: Number(one.connections), seconds, signal })
     }),
-  warmUp: (cases, { warmup }) => (warmup > 0 ? cases : []),
-  measure({ link, variant, connections }, bench, { round, options, context: { signal } }) {
-    const api = apiOf(bench, { link, variant })
-    const seconds = round === 0 ? options.warmup : options.duration
-    return saturate(bench, api, { connections: Number(connections), seconds, signal })
-  },
 
   sections: sectionsOf,
+  conclusion: conclusionOf,
 }

@@ -1,118 +1,88 @@
+import { figure } from '../../experiment/figures.ts'
 import type { Rows } from '../../experiment/rows.ts'
-import type { Section, Table } from '../../experiment/section.ts'
+import type { Section } from '../../experiment/section.ts'
 import { type Case, product } from '../../experiment/shape.ts'
-import { type Column, errors, range, ratio, tableOf } from '../../reporting/columns.ts'
+import { across, errors, range, ratio } from '../../reporting/columns.ts'
 import { descriptions } from '../../variants.ts'
 
 const RATE = 'requestsPerSecond'
 
-/** Under which all variants were measured. */
-interface Conditions {
-  /** `64 callers at 1 ms`. */
-  readonly name: string
-  readonly values: Case
-}
-
-/** None for a result without these factors. The first conditions are the main ones. */
-function conditionsOf(rows: Rows): Conditions[] {
-  const callers = rows.values('connections')
-  return product({ link: rows.values('link'), connections: callers }).map((values) => ({
-    name: nameOf(values),
-    values,
-  }))
-}
-
+/** `64 callers at 1 ms` */
 function nameOf({ link, connections }: Case): string {
   const callers = connections === 1 ? 'one caller' : `${connections} callers`
   const distance = String(link).replace(/^([\d.]+)(\w+)@1Gb\/s$/, '$1 $2')
   return distance === 'loopback' ? callers : `${callers} at ${distance}`
 }
 
-/** The most connections, over the first link. */
-function mainOf(conditions: readonly Conditions[]): Conditions | undefined {
-  const near = conditions.filter(({ values }) => values.link === conditions[0]?.values.link)
-  return near.toSorted((a, b) => Number(b.values.connections) - Number(a.values.connections))[0]
-}
-
 export function sectionsOf(rows: Rows): Section[] {
-  const conditions = conditionsOf(rows)
-  const main = mainOf(conditions)
-  return [
-    {
-      title: 'Throughput',
-      tables:
-        main && conditions.length > 1
-          ? [
-              byConditions(rows, conditions, main),
-              ...conditions.map(({ name, values }) =>
-                perRequest(rows.where(values), `All variants, ${name}`),
-              ),
-            ]
-          : perVariant(rows),
-    },
-    {
-      title: 'The variants',
-      tables: [
-        {
-          caption: 'How the commands of a request reach Redis',
-          head: ['variant', 'how'],
-          rows: Object.entries(descriptions).filter(([variant]) => rows.find({ variant })),
-          texts: [0, 1],
-        },
-      ],
-      isDetail: true,
-    },
-  ]
-}
-
-/** The ratios under all conditions, and the CPU time under the main ones. */
-function byConditions(rows: Rows, conditions: readonly Conditions[], main: Conditions): Table {
-  const base = nameOfBaseline(rows)
-  const columns = conditions.map(({ name, values }): Column => {
-    const column = ratio(RATE, `× ${base} with ${name}`)
-    return {
-      ...column,
-      cell(row) {
-        const there = rows.find({ ...row.case, ...values })
-        if (!there) return '-'
-        const marks = there === rows.find(row.case) ? [] : there.doubts.map(({ mark }) => mark)
-        return [column.cell(there, rows), ...marks].join(' ')
-      },
-    }
-  })
-  return tableOf(rows.where(main.values), {
-    caption: `Requests/s compared with ${base}; CPU time with ${main.name}`,
-    columns: [...columns, 'apiCpuMicros', 'redisCpuMicros'],
-  })
-}
-
-/** The variants of the first table. */
-const mainVariants = 'naive naive-lean connect-redis node-redis pipeline batch noop bare'.split(' ')
-
-function perVariant(rows: Rows): Table[] {
-  const shown = rows.filter((row) => mainVariants.includes(row.subject))
-  const isPart = shown.all.length > 0 && shown.all.length < rows.all.length
-  return [
-    ...(isPart ? [perRequest(shown, 'The main variants')] : []),
-    perRequest(rows, 'All variants'),
-  ]
-}
-
-const perRequest = (rows: Rows, which: string): Table =>
-  tableOf(rows, {
-    caption: `${which}, per request that reached the API`,
+  const base = rows.all[0]?.baseline(rows)?.subject
+  // None for a result without these factors.
+  const links = rows.values('link')
+  const conditions = product({ link: links, connections: rows.values('connections') })
+  const most = Math.max(...rows.values('connections').map(Number))
+  const main = { link: links[0] ?? '', connections: most }
+  const perRequest = (name: string, own = rows): Section => ({
+    title: 'Throughput',
+    rows: own,
+    caption: `All variants${name}, per request that reached the API`,
     columns: [
-      range(RATE, rows),
-      ratio(RATE, `× ${nameOfBaseline(rows)}`),
+      range(RATE),
+      ratio(RATE, `× ${base}`),
       'p50',
       'p99',
       'connections',
       'commands',
       'roundTrips',
       'apiCpuMicros',
+      'redisMainCpuMicros',
       'redisCpuMicros',
       errors,
     ],
   })
+  const heads = conditions.map((values) => [`× ${base} with ${nameOf(values)} (range)`, values])
+  const tables: Section[] =
+    conditions.length > 1
+      ? [
+          {
+            title: 'Throughput',
+            rows: rows.where(main),
+            caption: `Requests/s compared with ${base}; CPU time with ${nameOf(main)}`,
+            columns: [
+              ...across(rows, Object.fromEntries(heads), ratio(RATE, '')),
+              'apiCpuMicros',
+              'redisCpuMicros',
+            ],
+          },
+          ...conditions.map((values) => perRequest(`, ${nameOf(values)}`, rows.where(values))),
+        ]
+      : [perRequest('')]
+  const each = rows.filter((row) => rows.find({ variant: row.case.variant ?? '' }) === row)
+  return [
+    ...tables,
+    {
+      title: 'The variants',
+      isDetail: true,
+      rows: each,
+      caption: 'How the commands of a request reach Redis',
+      factors: [],
+      columns: [
+        { head: 'variant', isText: true, cell: (row) => row.subject },
+        { head: 'how', isText: true, cell: ({ subject }) => descriptionOf(subject) },
+      ],
+    },
+  ]
+}
 
-const nameOfBaseline = (rows: Rows) => rows.all[0]?.baseline(rows)?.subject
+const descriptionOf = (variant: string) =>
+  Object.entries(descriptions).find(([name]) => name === variant)?.[1] ?? ''
+
+/** Compares batch with naive, under the last conditions. */
+export function conclusionOf(rows: Rows): string | null {
+  const naive = rows.all.findLast(({ case: one }) => one.variant === 'naive')
+  const batch = naive && rows.find({ ...naive.case, variant: 'batch' })
+  const rate = batch?.ratio(RATE, naive)
+  if (!naive || !batch || !rate) return null
+  const times = (metric: string) =>
+    `${figure((naive.median(metric) ?? Number.NaN) / (batch.median(metric) ?? Number.NaN))} times`
+  return `On this machine, batch answered ${figure(rate.mean)} times as many requests per second as naive, because all requests share one open connection; the requests that opened a connection each took ${times('apiCpuMicros')} the CPU time of the API and ${times('redisCpuMicros')} that of Redis.`
+}

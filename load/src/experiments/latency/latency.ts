@@ -9,7 +9,7 @@ import {
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { Option } from 'commander'
-import { apiOf, openBench } from '../../drivers/http/bench.ts'
+import { apiFactors, type HttpBench, openBench, warmUpOf } from '../../drivers/http/bench.ts'
 import { FAILED, pacedDoubts, runPaced } from '../../drivers/http/paced.ts'
 import { baselineVariant, saturationMetrics } from '../../drivers/http/saturation.ts'
 import {
@@ -25,13 +25,13 @@ import {
   requireBounded,
   secondsAt,
 } from '../../drivers/pacer/arrivals.ts'
-import { startGenerator } from '../../drivers/pacer/pacer.ts'
-import { numbers, numbersOption } from '../../drivers/redis/options.ts'
+import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
+import { numbers } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { errorKinds } from '../../experiment/figures.ts'
-import { asLatency, asRate, type Measured } from '../../experiment/shape.ts'
+import { asLatency, asRate, type Case, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
-import { givenRates, type Rate, sharesOfCapacity } from './rates.ts'
+import { capacitiesOf, ofOwnCapacity, perSecond } from './rates.ts'
 import { sectionsOf } from './report.ts'
 import {
   FIRST_RATE,
@@ -39,22 +39,27 @@ import {
   imprecise,
   limitText,
   requireLimit,
-  type SearchBench,
   searchRate,
 } from './search.ts'
 
 interface LatencyOptions extends WorkloadFlags, TargetOptions {
-  /** In requests per second. Replaces `shares`. */
+  /** In requests per second. */
   rate?: number[]
-  /** Percent of the slowest variant's capacity. */
-  shares: number[]
-  /** Such as `p99<10`, in milliseconds. Replaces `shares`. */
+  /** In percent of the capacity of each variant. */
+  shares?: number[]
+  /** Such as `p99<10`, in milliseconds. */
   limit?: string
   /** The minimum for each variant at each rate, over all rounds; 0 for runs of equal length. */
   requests: number
 }
 
-type Bench = SearchBench & { rates: readonly Rate[] }
+interface Bench extends HttpBench {
+  generator: PacedGenerator
+  /** By the value of the factor `at`. */
+  rates: Map<string, (one: Case) => number>
+  /** The highest rates of the previous round, by case. */
+  found: Map<string, number>
+}
 
 const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
 
@@ -65,24 +70,19 @@ export const latency: Experiment<LatencyOptions, Bench> = {
   summary: 'latency of the variants at fixed rates, or the highest rate within a limit',
   about: `
 An open loop: requests are due at a fixed rate, independent of the speed of the API, like the visitors of a site.
-Latency counts from the scheduled time, so a stall counts for every request scheduled during it. At full
-speed (npm run load -- http), a stall also stops the requests and hardly shows.
+Latency counts from the scheduled time, so a stall counts for every request scheduled during it.
 
-First, each variant runs at full speed. The rates are shares of the capacity of the slowest variant, and the same
-for all variants. --rate sets them instead. A request that fails, or still
-waits for a connection one second after the end, counts as slower than all others. A percentile is shown if at
-least ten requests are beyond it: p99.99 needs --requests 100000. Details: docs/method.md.
+--rate sets rates for all variants, --shares rates in percent of what each variant can: first, each runs at full speed.
+A request that fails, or still waits for a connection one second after the end, counts as slower than all others. A
+percentile is shown if at least ten requests are beyond it: p99.99 needs --requests 100000.
 
-With --limit, the rates are not given: a search finds the highest rate at which a percentile stays below a limit.
-It doubles or halves the rate until one holds and one does not, then tries rates between them, to a precision of
-5 %. A rate is rejected after two runs above the limit. A run in which a request failed or was not sent is above
-the limit. A run takes --duration, or up to 20 s if ten requests beyond the percentile need more time.
-
-For the measured stack, the workloads and the environment variables, see npm run load -- http --help.
+With --limit, a search finds the highest rate at which a percentile stays below a limit, to a precision of 5 %. A rate
+is rejected after two runs above the limit, or with failures. A run takes --duration, or up to 20 s if ten requests
+beyond the percentile need more time.
 
 Examples:
-  npm run load -- latency --variants naive,batch,connect-redis --shares 50,90
   npm run load -- latency --limit 'p99<10'
+  npm run load -- latency --rate 500,2000 --shares 50,90 --limit 'p99<10' --processes warm
   npm run load -- latency --rate 1000,5000 --variants pipeline,batch
   REDIS_URL=redis://127.0.0.1:6379 npm run load -- latency --url http://127.0.0.1:3000 --rate 500`,
   rounds: 3,
@@ -90,18 +90,22 @@ Examples:
   quick: { rounds: 1, duration: 2, warmup: 0.5 },
   full: { rounds: 5, duration: 3, warmup: 2, requests: 100_000 },
   configure(command) {
-    const shares = 'rates, in percent of the capacity of the slowest variant'
+    const usual = '(default: --rate 500,2000,10000 --shares 50,90)'
     command
-      .addOption(numbersOption('--shares <list>', shares, [1, 1_000], [25, 50, 75, 90]))
       .addOption(
-        new Option('--rate <list>', 'rates in requests/s, instead of --shares')
-          .argParser(numbers(1, 1_000_000))
-          .conflicts('shares'),
+        new Option('--rate <list>', `rates in requests/s ${usual}`).argParser(
+          numbers(1, 1_000_000),
+        ),
       )
       .addOption(
-        new Option('--limit <condition>', 'search for the highest rate, such as p99<10 (ms)')
-          .argParser(requireLimit)
-          .conflicts(['shares', 'rate']),
+        new Option('--shares <list>', 'rates in percent of the capacity of each variant').argParser(
+          numbers(1, 1_000),
+        ),
+      )
+      .addOption(
+        new Option('--limit <condition>', 'find the highest rate, such as p99<10 (ms)').argParser(
+          requireLimit,
+        ),
       )
       .option(
         '--requests <n>',
@@ -113,9 +117,13 @@ Examples:
     command.option('--connections <n>', 'concurrent HTTP connections', wholeNumber(1, 10_000), 64)
     addTarget(command)
   },
-  complete: withWorkload,
+  complete(options) {
+    const { rate, shares, limit } = options
+    const usual = rate || shares || limit ? {} : { rate: [500, 2_000, 10_000], shares: [50, 90] }
+    return withWorkload({ ...usual, ...options })
+  },
 
-  factors: [{ name: 'at', label: 'rate' }, { name: 'variant' }],
+  factors: [{ name: 'at', label: 'rate' }, ...apiFactors],
   subject: 'variant',
   metrics: [
     { name: 'rate', label: 'due requests/s' },
@@ -139,60 +147,85 @@ Examples:
   baseline: baselineVariant,
 
   async prepare(context, options) {
-    const { rate: given, shares, limit } = options
-    for (const rate of given ?? []) requireBounded(rate, secondsAt(rate, options))
+    const { rate = [], shares = [], limit, duration } = options
+    for (const one of rate) requireBounded(one, secondsAt(one, options))
     context.describe('software', { Generator: packageVersion('undici') })
     const bench = await openBench(context, options)
-    const rates =
-      limit === undefined
-        ? given
-          ? givenRates(given)
-          : await sharesOfCapacity(bench, context, shares, options.duration)
-        : [{ at: limitText(limit), rate: FIRST_RATE }]
+    const shareOfCapacity = shares.length > 0 && (await capacitiesOf(bench, context, duration))
+    const found = new Map<string, number>()
+    const rates: Bench['rates'] = new Map(
+      rate.toSorted((a, b) => a - b).map((one) => [perSecond(one), () => one]),
+    )
+    if (shareOfCapacity) {
+      for (const share of shares) {
+        rates.set(ofOwnCapacity(share), (one) => shareOfCapacity(share, one))
+      }
+    }
+    if (limit !== undefined) {
+      rates.set(limitText(limit), (one) => found.get(JSON.stringify(one)) ?? FIRST_RATE)
+    }
     const generator = startGenerator(context.signal)
     context.defer(() => generator.close())
-    return { ...bench, rates, generator, starts: new Map() }
+    return { ...bench, rates, generator, found }
   },
-  cases: ({ rates, apis }) =>
-    rates.flatMap(({ at }) => apis.map(({ variant }) => ({ at, variant }))),
-  warmUp: (cases, { warmup }) =>
-    warmup > 0 ? cases.filter(({ at }) => at === cases.at(-1)?.at) : [],
+  cases: ({ rates, cases }) =>
+    [...rates.keys()].flatMap((at) => cases.map((one) => ({ at, ...one }))),
+  warmUp: (cases, options) => warmUpOf(cases, options).filter(({ at }) => at === cases[0]?.at),
 
-  async measure({ at, variant }, bench, { round, options, context: { signal }, note }) {
-    const api = apiOf(bench, { variant })
-    const { limit } = options
-    if (limit !== undefined && round > 0) {
-      return await searchRate(bench, api, { limit, duration: options.duration, signal, note })
-    }
-    const rate = bench.rates.find((one) => one.at === at)?.rate ?? Number.NaN
-    const seconds = round === 0 ? options.warmup : secondsAt(rate, options)
-    const schedule = arrivalTimes(rate, seconds)
-    const run = await runPaced(bench, api, { schedule, signal })
-    const { due, ok, errors, late, max, cost } = run
-    if (round === 0 && ok === 0) {
-      throw new Problem(`All requests to ${variant} failed in the warm-up (${errorKinds(errors)}).`)
-    }
-    const percentiles = percentileNames.map((name) => {
-      const value = run.percentile(name)
-      return [name, value === FAILED ? null : value] as const
-    })
-    return {
-      values: {
-        rate,
-        due,
-        ...Object.fromEntries(percentiles),
-        late,
-        max,
-        ...Object.fromEntries(costs.map((name) => [name, cost.values[name] ?? null])),
-      },
-      foreignCpuSeconds: cost.foreignCpuSeconds,
-      errors,
-      doubts: run.doubts,
-      histograms: { latency: run.latencies },
-    }
-  },
+  measure: (one, bench, run) =>
+    bench.use(one, async (api): Promise<Measured> => {
+      const { round, options, note } = run
+      const { signal } = run.context
+      const { generator, rates, found } = bench
+      const rate = rates.get(String(one.at))?.(one) ?? Number.NaN
+      const { limit, duration } = options
+      if (limit !== undefined && one.at === limitText(limit) && round > 0) {
+        const searched = await searchRate(generator, api, {
+          start: rate,
+          limit,
+          duration,
+          signal,
+          note,
+        })
+        const highest = searched.values[HIGHEST_RATE]
+        if (highest) found.set(JSON.stringify(one), highest)
+        return searched
+      }
+      const seconds = round === 0 ? options.warmup : secondsAt(rate, options)
+      const paced = await runPaced(generator, api, {
+        schedule: arrivalTimes(rate, seconds),
+        signal,
+      })
+      if (round === 0 && paced.ok === 0) {
+        const kinds = errorKinds(paced.errors)
+        throw new Problem(`All requests to ${one.variant} failed in the warm-up (${kinds}).`)
+      }
+      return measuredOf(paced, rate)
+    }),
 
   sections: sectionsOf,
+}
+
+function measuredOf(run: Awaited<ReturnType<typeof runPaced>>, rate: number): Measured {
+  const { due, errors, late, max, cost } = run
+  const percentiles = percentileNames.map((name) => {
+    const value = run.percentile(name)
+    return [name, value === FAILED ? null : value]
+  })
+  return {
+    values: {
+      rate,
+      due,
+      ...Object.fromEntries(percentiles),
+      late,
+      max,
+      ...Object.fromEntries(costs.map((name) => [name, cost.values[name] ?? null])),
+    },
+    foreignCpuSeconds: cost.foreignCpuSeconds,
+    errors,
+    doubts: run.doubts,
+    histograms: { latency: run.latencies },
+  }
 }
 
 /** The latencies of 2xx answers in all rounds. */

@@ -3,49 +3,36 @@ import type { HttpBench } from '../../drivers/http/bench.ts'
 import { saturate } from '../../drivers/http/saturation.ts'
 import type { Context } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
-
-export interface Rate {
-  /** The value of the factor: `50 %`, or `500 requests/s`. */
-  at: string
-  /** Requests per second. */
-  rate: number
-}
+import type { Case } from '../../experiment/shape.ts'
 
 const CAPACITY_S = 4
 
 /** `2,397 requests/s`. */
 export const perSecond = (rate: number) => `${rate.toLocaleString('en-US')} requests/s`
+export const ofOwnCapacity = (share: number) => `${share} % of its own capacity`
 
-/** The rates of `--rate`. */
-export const givenRates = (rates: readonly number[]): Rate[] =>
-  ascending(rates.map((rate) => ({ at: perSecond(rate), rate })))
+const keyOf = ({ link, ioThreads, build, variant }: Case) =>
+  [link, ioThreads, build, variant].join()
 
 /**
- * Runs each variant at full speed, prints the rates, and returns shares of the lowest one.
+ * Runs each API at full speed and prints the rates.
  *
- * @param shares in percent.
+ * @returns the rate of a share, in percent, of the capacity of the API of a case; at least 1.
  * @throws Problem when all requests to a variant fail; the reason of the signal.
  */
-export async function sharesOfCapacity(
-  bench: HttpBench,
-  context: Context,
-  shares: readonly number[],
-  duration: number,
-): Promise<Rate[]> {
+export async function capacitiesOf(bench: HttpBench, context: Context, duration: number) {
   const run = { seconds: Math.min(CAPACITY_S, duration), signal: context.signal }
-  const capacities: { variant: string; rate: number }[] = []
-  for (const api of bench.apis) {
-    const { variant } = api
-    const { values } = await context.step(`${variant} at full speed`, () =>
-      saturate(bench, api, run),
+  const capacities = new Map<string, number>()
+  for (const one of bench.cases) {
+    const { values } = await context.step(`${one.variant} at full speed`, () =>
+      bench.use(one, (api) => saturate(api, run)),
     )
-    capacities.push({ variant, rate: values.requestsPerSecond ?? 0 })
+    capacities.set(keyOf(one), values.requestsPerSecond ?? 0)
   }
-  const texts = capacities.map(({ variant, rate }) => `${variant} ${figure(rate)}`)
-  print(`At full speed, requests/s: ${texts.join(', ')}. The rates are shares of the lowest.\n`)
-  const slowest = Math.min(...capacities.map(({ rate }) => rate))
-  const atShare = (share: number) => Math.max(1, Math.round((slowest * share) / 100))
-  return ascending(shares.map((share) => ({ at: `${share} %`, rate: atShare(share) })))
+  const texts = bench.cases.map(
+    (one) => `${one.variant} ${figure(capacities.get(keyOf(one)) ?? 0)}`,
+  )
+  print(`At full speed, requests/s: ${texts.join(', ')}.\n`)
+  return (share: number, one: Case) =>
+    Math.max(1, Math.round(((capacities.get(keyOf(one)) ?? 0) * share) / 100))
 }
-
-const ascending = (rates: readonly Rate[]): Rate[] => rates.toSorted((a, b) => a.rate - b.rate)

@@ -5,7 +5,6 @@ import {
   shareOf,
 } from '@onetrip/stack/measure/latencies.ts'
 import { InvalidArgumentError } from 'commander'
-import type { HttpBench } from '../../drivers/http/bench.ts'
 import { FAILED, runPaced } from '../../drivers/http/paced.ts'
 import type { Api } from '../../drivers/http/target.ts'
 import { arrivalTimes, secondsAt } from '../../drivers/pacer/arrivals.ts'
@@ -27,13 +26,9 @@ export const imprecise: Doubt = {
   text: `The search ended after ${MAX_RUNS} runs before it reached a precision of 5 %. The highest rate may be higher.`,
 }
 
-export type SearchBench = HttpBench & {
-  readonly generator: PacedGenerator
-  /** The first rate of the next search, by variant. */
-  readonly starts: Map<string, number>
-}
-
 interface RateSearch {
+  /** The first rate. */
+  start: number
   limit: string
   duration: number
   signal: AbortSignal
@@ -42,9 +37,9 @@ interface RateSearch {
 
 /** Searches for the highest rate of an API within a latency limit. */
 export async function searchRate(
-  bench: SearchBench,
+  generator: PacedGenerator,
   api: Api,
-  { limit, duration, signal, note }: RateSearch,
+  { start, limit, duration, signal, note }: RateSearch,
 ): Promise<Measured> {
   const { percentile, milliseconds } = limitOf(limit)
   const requests = requestsFor(percentile)
@@ -54,7 +49,7 @@ export async function searchRate(
   const holds = async (rate: number) => {
     const seconds = secondsAt(rate, { duration, requests, rounds: 1 })
     const schedule = arrivalTimes(rate, seconds)
-    const paced = await runPaced(bench, api, { schedule, signal })
+    const paced = await runPaced(generator, api, { schedule, signal })
     const { errors, doubts } = paced
     const failed = paced.ok < paced.due
     // With too few requests for the percentile, all of them must be below the limit.
@@ -69,9 +64,7 @@ export async function searchRate(
     else if (rate <= (lowestFailed?.rate ?? rate)) lowestFailed = { rate, errors, doubts }
     return isHeld
   }
-  const start = bench.starts.get(api.variant) ?? FIRST_RATE
   const found = await highestRate(holds, { start, precision: PRECISION, runs: MAX_RUNS })
-  if (found.rate !== null) bench.starts.set(api.variant, found.rate)
   return {
     values: { [HIGHEST_RATE]: found.rate, latency: latencyAtBest, runs: found.runs },
     foreignCpuSeconds,

@@ -4,7 +4,6 @@ import { namesOption } from '../../drivers/redis/options.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCost } from '../../experiment/shape.ts'
-import { sectionOf } from '../../reporting/columns.ts'
 import { OTHER_ADDRESS } from './network.ts'
 import { type Client, EXHAUSTED, type PortsOptions, runClient } from './run.ts'
 
@@ -80,8 +79,8 @@ Examples:
 
   measure: (one, _, run) => runClient(clients[String(one.case)] as Client, run),
 
-  sections: (rows, { options }) => [
-    sectionOf(rows, {
+  sections: (_, { options }) => [
+    {
       title: 'When ports run out',
       caption: `Target rate: ${figure(Number(options.rate))} views/s`,
       columns: [
@@ -95,6 +94,6 @@ Examples:
         'waitingAtServer',
         'redisCpuMicros',
       ],
-    }),
+    },
   ],
 }

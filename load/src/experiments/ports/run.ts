@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Outcome, parseRedisUrl, type Sender, SessionStore } from '@onetrip/session-store'
+import { SessionStore } from '@onetrip/session-store'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { sendingOf } from '../../compared-strategies.ts'
-import { connectOnce } from '../../drivers/redis/connect.ts'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Run } from '../../experiment/experiment.ts'
@@ -66,7 +65,13 @@ export async function runClient(client: Client, run: PortsRun): Promise<Measured
     tcp_max_tw_buckets: mayWait ? Math.round(mayWait * ports) + all : UNLIMITED,
   })
   const host = otherAddress ? OTHER_ADDRESS : '127.0.0.1'
-  const store = storeBy(client.strategy, `redis://${host}:${server.port}`)
+  const redis = `redis://${host}:${server.port}`
+  const store = new SessionStore({
+    ...sendingOf(client.strategy, { redis, poolSize: 1, deadlineMs: DEADLINE_MS }),
+    tokens: { secrets: [newSecret()] },
+    deadlineMs: DEADLINE_MS,
+    janitor: 'elsewhere',
+  })
   try {
     await store.ready()
     const { values, errors } = await recordViews(store, server, ports, run)
@@ -127,43 +132,6 @@ async function recordViews(
     errors,
   }
 }
-
-function storeBy(strategy: Client['strategy'], url: string): SessionStore {
-  const options = { tokens: { secrets: [newSecret()] }, janitor: 'elsewhere' } as const
-  return strategy === 'closes-itself'
-    ? new SessionStore({ ...options, sender: closingItself(url) })
-    : new SessionStore({
-        ...options,
-        ...sendingOf(strategy, { redis: url, poolSize: 1, deadlineMs: DEADLINE_MS }),
-        deadlineMs: DEADLINE_MS,
-      })
-}
-
-/** Like `naive-lean`, but the client closes its connection itself, as most clients do, instead of sending QUIT. */
-const closingItself = (url: string): Sender => ({
-  name: 'closes-itself',
-  async send({ commands }) {
-    const redis = await connectOnce({
-      ...parseRedisUrl(url).options,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      connectTimeout: DEADLINE_MS,
-      protocol: 2,
-      enableReadyCheck: false,
-      disableClientInfo: true,
-    })
-    try {
-      const outcomes: Outcome[] = []
-      for (const [name, ...args] of commands) {
-        outcomes.push((await redis.call(name, ...args)) as Outcome)
-      }
-      return outcomes
-    } finally {
-      redis.disconnect()
-    }
-  },
-  close: async () => {},
-})
 
 /** The system's error code among the causes of an error, such as `EADDRNOTAVAIL`; else the message. */
 function kindOf(error: unknown): string {

@@ -3,7 +3,7 @@ import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import { fillKeys, keyName } from '../../drivers/redis/servers.ts'
 import { type Case, product } from '../../experiment/shape.ts'
-import { fromArticles, median, range, ratio, sectionOf } from '../../reporting/columns.ts'
+import { fromArticles, median, range, ratio } from '../../reporting/columns.ts'
 import type { Preset } from './redis.ts'
 
 /** Requests in the warm-up of a single command. */
@@ -105,21 +105,21 @@ Examples:
     }
   },
 
-  sections: (rows, { options: { connections, clients = connections } }) => [
-    sectionOf(rows, {
+  sections: (_, { options: { connections, clients = connections } }) => [
+    {
       title: 'Many values in one round trip',
       caption: `redis-benchmark, ${clients} clients`,
       columns: [
-        range('valuesPerSecond', rows),
+        range('valuesPerSecond'),
         ratio('valuesPerSecond', '× one value'),
         fromArticles('articles values/s', articles, 'command', 'values'),
         'p50',
         'p99',
-        median('mainCpuMicros', rows, 'main thread CPU µs /value'),
+        median('mainCpuMicros', 'main thread CPU µs /value'),
         'ceiling',
         'redisBusy',
         'generatorBusy',
       ],
-    }),
+    },
   ],
 }

@@ -1,11 +1,14 @@
-import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
-import { articleKeys } from '@onetrip/session-store'
+import {
+  articleKeys,
+  type RetentionEvent,
+  retentionChannel,
+  SessionStore,
+} from '@onetrip/session-store'
+import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
 import type { Run } from '../../experiment/experiment.ts'
-import type { JanitorWork } from './janitor-thread.ts'
 
 export interface RetentionOptions {
   sessions: number
@@ -19,7 +22,6 @@ export type CleanUp = () => Promise<number>
 const NONE = 'none'
 const AT_ONCE = 'one ZREMRANGEBYRANK'
 const SWEEP = 'sweep afterwards'
-const piecesOf = (size: number) => `ZREMRANGEBYRANK (${size} at a time)`
 const janitorOf = (batchSize: number) => `janitor (batches of ${batchSize})`
 const QUIET_MS = 3_000
 const NEVER = Number.POSITIVE_INFINITY
@@ -28,7 +30,6 @@ export const cleanUpNames = ({ batchSizes }: RetentionOptions) => [
   NONE,
   ...batchSizes.map(janitorOf),
   AT_ONCE,
-  ...batchSizes.map(piecesOf),
   SWEEP,
 ]
 
@@ -37,52 +38,37 @@ export async function cleanUpOf(
   name: string,
   url: string,
   redis: Redis,
-  run: Run<RetentionOptions>,
+  { options: { kept, sessions, batchSizes }, context: { signal, defer } }: Run<RetentionOptions>,
 ): Promise<CleanUp> {
-  const { kept, sessions, batchSizes } = run.options
   // Trims all sessions with one command. Other records of the sessions remain.
   const trimAtOnce = () => redis.zremrangebyrank(articleKeys.recent(''), 0, sessions - 1)
-  if (name === NONE) return () => delay(QUIET_MS, 0, { signal: run.context.signal })
+  if (name === NONE) return () => delay(QUIET_MS, 0, { signal })
   if (name === AT_ONCE) return trimAtOnce
-  const piece = batchSizes.find((size) => piecesOf(size) === name)
-  if (piece) return () => trimInPieces(redis, sessions, piece)
-  if (name === SWEEP) {
-    await trimAtOnce()
-    const sweepAll = { sweepEverySeconds: 0, sweepKeys: true }
-    const limits = { maxSessions: NEVER, rescaleEverySeconds: NEVER, ...sweepAll }
-    return await janitor({ url, limits, untilSwept: true }, sessions, run)
-  }
-  const batchSize = batchSizes.find((size) => janitorOf(size) === name) ?? 0
-  const never = { rescaleEverySeconds: NEVER, sweepEverySeconds: NEVER }
-  const limits = { maxSessions: kept, batchSize, ...never }
-  // The session of the observer counts towards the limit, too.
-  return await janitor({ url, limits, untilSwept: false }, sessions + 1, run)
-}
-
-/** Trims with several commands. Redis serves other clients between them. */
-async function trimInPieces(redis: Redis, sessions: number, size: number): Promise<number> {
+  const isSweep = name === SWEEP
+  if (isSweep) await trimAtOnce()
+  const batchSize = batchSizes.find((size) => janitorOf(size) === name)
+  // A store of its own, as in another process.
+  const tokens = { secrets: [newSecret()] }
+  const store = new SessionStore({ redis: url, tokens, janitor: 'elsewhere' })
+  defer(() => store.close())
+  await store.ready()
+  const janitor = store.janitor({
+    rescaleEverySeconds: NEVER,
+    ...(isSweep
+      ? { maxSessions: NEVER, sweepEverySeconds: 0, sweepKeys: true }
+      : { maxSessions: kept, sweepEverySeconds: NEVER, ...(batchSize && { batchSize }) }),
+  })
   let removed = 0
-  while (removed < sessions) {
-    const last = Math.min(size, sessions - removed) - 1
-    removed += await redis.zremrangebyrank(articleKeys.recent(''), 0, last)
+  const count = (message: unknown) => {
+    const event = message as RetentionEvent
+    if (event.type === 'step') removed += event.evicted + event.swept
   }
-  return removed
-}
-
-/** Starts and connects a janitor, so that its start is not measured. */
-async function janitor(
-  workerData: JanitorWork,
-  expected: number,
-  { context: { signal, defer } }: Run<RetentionOptions>,
-): Promise<CleanUp> {
-  const worker = new Worker(new URL('./janitor-thread.ts', import.meta.url), { workerData })
-  defer(() => worker.terminate())
-  await once(worker, 'message', { signal })
-  const done = once(worker, 'message', { signal })
-  done.catch(() => {}) // avoids an unhandled rejection before the promise is awaited
+  // The session of the observer counts towards the limit, too.
+  const expected = isSweep ? sessions : sessions + 1
   return async () => {
-    worker.postMessage('go')
-    const [removed] = await done
+    retentionChannel.subscribe(count)
+    while ((await janitor.runOnce()).sweeping && isSweep) signal.throwIfAborted()
+    retentionChannel.unsubscribe(count)
     if (removed === expected) return removed
     throw new Problem(`The janitor removed ${removed} sessions, but ${expected} were expected.`)
   }

@@ -13,7 +13,7 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import { figure } from '../../experiment/figures.ts'
 import { asCost } from '../../experiment/shape.ts'
-import { range, sectionOf } from '../../reporting/columns.ts'
+import { range } from '../../reporting/columns.ts'
 import { type CleanUp, cleanUpNames, cleanUpOf, type RetentionOptions } from './clean-ups.ts'
 import { fillSessions } from './fill.ts'
 
@@ -36,9 +36,8 @@ Fills a Redis with sessions. Then the store's janitor ends the sessions beyond t
 records a view about every millisecond. SLOWLOG shows the commands that block Redis for 1 ms or more. If the
 command runs as root, Redis gets priority over other programs, because interrupted commands take longer.
 
-For comparison, ZREMRANGEBYRANK removes the same number of sessions from the set of recent sessions, with one
-command and in pieces as large as the janitor's batches. The janitor's sweep removes the records that this leaves
-behind. Each run fills Redis again.
+For comparison, one ZREMRANGEBYRANK removes the same number of sessions from the set of recent sessions, and the
+janitor's sweep the records that this leaves behind. Each run fills Redis again.
 
 Examples:
   npm run load -- retention --sessions 200000 --batch-sizes 100,1000`,
@@ -110,13 +109,13 @@ Examples:
     }
   },
 
-  sections: (rows, { options: { sessions, kept } }) => [
-    sectionOf(rows, {
+  sections: (_, { options: { sessions, kept } }) => [
+    {
       title: 'Effect of the clean-up on other clients',
       caption: `${figure(Number(sessions))} sessions beyond the limit of ${figure(Number(kept))}; a view about every millisecond`,
       columns: [
         'removed',
-        range('seconds', rows),
+        range('seconds'),
         'mainCpuMicros',
         'slow',
         'longestMs',
@@ -124,7 +123,7 @@ Examples:
         'p99',
         'max',
       ],
-    }),
+    },
   ],
 }
 

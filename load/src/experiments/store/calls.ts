@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { articleKeys, parseInfo, SessionStore, updateToken } from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
@@ -8,9 +10,10 @@ import * as naive from '../../../../examples/pattern/naive.ts'
 import * as pipeline from '../../../../examples/pattern/pipeline.ts'
 import * as sequential from '../../../../examples/pattern/sequential.ts'
 import { sendingOf } from '../../compared-strategies.ts'
-import { type Caller, callFor, percentilesOf } from '../../drivers/redis/callers.ts'
+import { type Caller, callFor, percentilesOf, warmUp } from '../../drivers/redis/callers.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
+import { readCpu } from '../../drivers/redis/threads.ts'
 
 export const operations = ['update-token', 'record-view', 'pattern'] as const
 export type Operation = (typeof operations)[number]
@@ -25,7 +28,8 @@ interface CallsOptions {
   /** Calls in flight, each with its own session. */
   concurrency: number
   seconds: number
-  signal: AbortSignal
+  /** Whether to warm up until the rate stops rising. */
+  isWarmUp: boolean
 }
 
 /** Longer than the slowest call: a call with a new connection over the slowest link. */
@@ -43,8 +47,12 @@ const WARM_UP = 0.2
  * @returns latencies in milliseconds, and CPU time per call in microseconds.
  * @throws Problem when the numbers differ; the error of a call; the reason of `signal`.
  */
-export async function measureCalls(server: RedisServer, options: CallsOptions) {
-  const { strategy, operation, concurrency, seconds, signal } = options
+export async function measureCalls(
+  server: Pick<RedisServer, 'socket' | 'cpu'>,
+  options: CallsOptions,
+  signal?: AbortSignal,
+) {
+  const { strategy, operation, concurrency, seconds, isWarmUp } = options
   const pattern = operation === 'pattern' ? await openPattern(options) : undefined
   const redis = new Redis(server.socket)
   const store = new SessionStore({
@@ -71,7 +79,11 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
           : callerOf({ store, user, operation, nextItem })
       }),
     )
-    const warmUp = await callFor(callers, seconds * WARM_UP, signal)
+    const warmUpCalls = await warmUp(
+      callers,
+      { seconds: seconds * WARM_UP, isLong: isWarmUp },
+      signal,
+    )
     const connectionsBefore = await countConnections(redis)
     const ownBefore = process.cpuUsage()
     const { result: latencies, cpu } = await cpuDuring(server, () =>
@@ -81,9 +93,9 @@ export async function measureCalls(server: RedisServer, options: CallsOptions) {
     const opened = (await countConnections(redis)) - connectionsBefore
     const calls = latencies.count
     const counted = (await countViews(store)) - viewsBefore
-    if (counted !== warmUp.count + calls) {
+    if (counted !== warmUpCalls + calls) {
       throw new Problem(
-        `${strategy} made ${warmUp.count + calls} calls, but Redis counted ${counted} views.`,
+        `${strategy} made ${warmUpCalls + calls} calls, but Redis counted ${counted} views.`,
       )
     }
     return {
@@ -146,4 +158,25 @@ export async function countViews(store: SessionStore): Promise<number> {
 
 async function countConnections(redis: Redis): Promise<number> {
   return Number(parseInfo(await redis.info('stats')).get('total_connections_received'))
+}
+
+/** Like `measureCalls`, in a new thread, whose code has not been compiled yet. */
+export async function measureInThread(
+  { pid, socket }: RedisServer,
+  options: CallsOptions,
+  signal: AbortSignal,
+): ReturnType<typeof measureCalls> {
+  const calls = { pid, socket, options }
+  const worker = new Worker(new URL(import.meta.url), { workerData: { calls } })
+  try {
+    const [run] = await once(worker, 'message', { signal })
+    return run
+  } finally {
+    await worker.terminate()
+  }
+}
+
+if (workerData?.calls) {
+  const { pid, socket, options } = workerData.calls
+  parentPort?.postMessage(await measureCalls({ socket, cpu: () => readCpu(pid) }, options))
 }

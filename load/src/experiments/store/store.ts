@@ -1,6 +1,6 @@
-import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { Option } from 'commander'
 import { allStrategies } from '../../compared-strategies.ts'
+import { type Age, ageOption } from '../../drivers/age.ts'
 import {
   type LinkPlan,
   linkNames,
@@ -13,17 +13,19 @@ import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { Experiment } from '../../experiment/experiment.ts'
 import type { Result } from '../../experiment/result.ts'
 import type { Rows } from '../../experiment/rows.ts'
+import type { Section } from '../../experiment/section.ts'
 import { asCost, asRate, type Case, product } from '../../experiment/shape.ts'
-import { fromArticles, range, ratio, sectionOf } from '../../reporting/columns.ts'
-import { measureCalls, type Operation, operations } from './calls.ts'
+import { across, fromArticles, median, range, ratio } from '../../reporting/columns.ts'
+import { measureCalls, measureInThread, type Operation, operations } from './calls.ts'
 
 interface StoreOptions {
   operation: Operation
   strategies: string[]
   links: LinkPlan[]
-  concurrency: number
+  concurrency: number[]
   poolSizes: number[]
   ioThreads: number[]
+  processes?: Age
 }
 
 /** By link and I/O threads. */
@@ -53,21 +55,18 @@ export const store: Experiment<StoreOptions, Bench> = {
   summary: 'calls per second of the store, by strategy and link to Redis',
   about: `
 Runs an operation of the store in a loop, by default one call at a time, over the links of the source articles:
-  unix       Unix socket
-  loopback   TCP on this machine
-  switch     0.271 ms, 1 Gb/s
-  vpn        48 ms, 1.8 Mb/s
-or any other link, such as 5ms@100Mb/s. A relay simulates distant links (npm run load -- relay --help). Its delay
-is adjusted so that a PING takes the round trip time of the link.
+unix, loopback, switch (0.271 ms, 1 Gb/s) and vpn (48 ms, 1.8 Mb/s), or any other link, such as 5ms@100Mb/s. A
+relay simulates distant links (npm run load -- relay --help). Its delay is adjusted so that a PING takes the round
+trip time of the link.
 
-With --concurrency, each call in flight has its own session, and items are viewed by Zipf's law. After each run,
-the number of views is compared with those that Redis counted. With several --pool-sizes or --io-threads, each
-strategy is compared with its own first setting.
+With --concurrency, each call in flight has its own session, and items are viewed by Zipf's law. After each run, the
+number of views is compared with those that Redis counted. With several --pool-sizes or --io-threads, each strategy
+is compared with its own first setting.
 
 Examples:
   npm run load -- store --operation record-view --concurrency 64 --links loopback
   npm run load -- store --operation pattern --strategies naive,sequential,pipeline,batch --links loopback,1ms@1Gb/s
-  npm run load -- store --strategies batch --links loopback --concurrency 64 --pool-sizes 1,2,4,8 --io-threads 1,2`,
+  npm run load -- store --strategies batch --links loopback --concurrency 64,1000 --pool-sizes 1,2,4,8`,
   rounds: 3,
   duration: 1,
   quick: { rounds: 1, duration: 0.1 },
@@ -89,13 +88,15 @@ Examples:
           .argParser(links)
           .default(links(all), all),
       )
-      .option('--concurrency <n>', 'calls in flight', wholeNumber(1, 1_000), 1)
+      .addOption(numbersOption('--concurrency <list>', 'calls in flight', [1, 1_000], [1]))
       .addOption(numbersOption('--pool-sizes <list>', 'connections of the pool', [1, 100], [1]))
       .addOption(numbersOption('--io-threads <list>', threads, [1, 64], [1]))
+      .addOption(ageOption('a new thread for each run'))
   },
 
   factors: [
     { name: 'link' },
+    { name: 'concurrency', label: 'calls at a time' },
     { name: 'strategy' },
     { name: 'poolSize', label: 'connections' },
     { name: 'ioThreads', label: 'I/O threads' },
@@ -137,36 +138,40 @@ Examples:
     return bench
   },
 
-  cases: (_, { links, ioThreads, poolSizes, strategies }) =>
+  cases: (_, { links, concurrency, ioThreads, poolSizes, strategies }) =>
     product<Case>({
       link: links.map(({ name }) => name),
+      concurrency,
       ioThreads,
       poolSize: poolSizes,
       strategy: strategies,
     }),
 
-  async measure(one, bench, { options, context: { signal } }) {
+  warmUp: (cases, { processes }) => (processes === 'warm' ? cases : []),
+
+  async measure(one, bench, { round, options, context: { signal } }) {
     const { server, url, pingMs } = bench.get(keyOf(one)) as ServedLink
-    const { operation, concurrency, duration: seconds } = options
-    const run = await measureCalls(server, {
+    const measure = options.processes === 'fresh' ? measureInThread : measureCalls
+    const calls = {
       url,
-      operation,
-      concurrency,
-      seconds,
-      signal,
+      isWarmUp: round === 0,
+      operation: options.operation,
+      concurrency: Number(one.concurrency),
+      seconds: options.duration,
       strategy: String(one.strategy),
       poolSize: Number(one.poolSize),
-    })
+    }
+    const run = await measure(server, calls, signal)
     return { values: { pingMs, ...run, ...(run.callsPerSecond < MIN_RATE_FOR_CPU && noCpu) } }
   },
 
   sections: (rows, result) => [
-    sectionOf(rows, {
+    {
       title: 'Calls per second',
-      caption: `${result.options.operation}, calls at a time: ${result.options.concurrency}`,
+      caption: `${result.options.operation ?? 'record-view'}, calls at a time: ${result.options.concurrency ?? result.options.callers}`,
       columns: [
-        { head: 'PING ms', cell: (row) => String(Number(row.median('pingMs')?.toPrecision(3))) },
-        range(RATE, rows),
+        { head: 'PING ms', cell: (row) => row.median('pingMs')?.toPrecision(3) ?? '-' },
+        range(RATE),
         ratio(RATE, hasSettings(rows) ? '× first' : '× sequential'),
         ...(isAsInArticles(rows, result)
           ? [fromArticles('articles calls/s', tableFour, 'link', 'strategy')]
@@ -177,8 +182,22 @@ Examples:
         'cpuMicros',
         'mainCpuMicros',
       ],
-    }),
+    },
+    ...[RATE, 'p99', 'clientCpuMicros'].map((name) => bySize(rows, name)),
   ],
+}
+
+/** A table of one metric, with a column for each of several numbers of connections. */
+function bySize(all: Rows, name: string): Section {
+  const [first = 1, ...more] = all.values('poolSize')
+  const heads = [first, ...more].map((size) => [`${size} connections`, { poolSize: size }])
+  const { head, cell } = median(name)(all.shape)
+  return {
+    title: `By number of connections: ${head}`,
+    rows: all.filter(({ case: { poolSize } }) => more.length > 0 && poolSize === first),
+    caption: `${head}, by number of connections`,
+    columns: across(all, Object.fromEntries(heads), { cell }),
+  }
 }
 
 const hasSettings = (rows: Rows) =>
@@ -186,4 +205,4 @@ const hasSettings = (rows: Rows) =>
 
 /** Whether the options match the source articles: updateToken, one call at a time over one connection. */
 const isAsInArticles = (rows: Rows, { options }: Result) =>
-  options.operation === 'update-token' && options.concurrency === 1 && !hasSettings(rows)
+  options.operation === 'update-token' && String(options.concurrency) === '1' && !hasSettings(rows)

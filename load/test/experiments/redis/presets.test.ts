@@ -6,7 +6,7 @@ import { maxConnections } from '../../../src/drivers/redis/limits.ts'
 import type { Case } from '../../../src/experiment/shape.ts'
 import type { RedisOptions } from '../../../src/experiments/redis/redis.ts'
 import { experimentOf, renamed } from '../../../src/experiments.ts'
-import { published } from '../../../src/reporting/document.ts'
+import { published } from '../../../src/measure/machine.ts'
 import { readResults } from '../../../src/reporting/files.ts'
 
 // core/documents.test.ts checks the tables of the published results.
@@ -27,16 +27,6 @@ function plan(preset: string, ...args: string[]) {
 const texts = (cases: readonly Case[], ...factors: string[]) =>
   cases.map((one) => factors.map((name) => one[name] ?? '-').join(' '))
 
-test('short has short connections by transport and idle connections, then long ones', () => {
-  const { cases } = plan('short', '--idle=0,50', '--builds=stock,patched', '--transports=tcp,unix')
-  expect(texts(cases, 'load', 'transport', 'idle', 'build')).toEqual(
-    ['short tcp 0', 'short tcp 50', 'short unix 0', 'short unix 50', 'long tcp 0']
-      .concat('long beside short tcp 0')
-      .flatMap((load) => [`${load} stock`, `${load} patched`]),
-  )
-  expect(plan('short', '--long=0', '--idle=0', '--threads=1,2').cases).toHaveLength(2 * 2 * 3)
-})
-
 test('--shape replaces the loads of short', () => {
   const { cases } = plan('short', '--shape=rates,burst,get-8000', '--builds=stock')
   expect(texts(cases, 'load', 'tool')).toEqual([
@@ -44,24 +34,6 @@ test('--shape replaces the loads of short', () => {
     'burst -',
     'get-8000 redis-benchmark',
     'get-8000 our generator',
-  ])
-})
-
-test('threads has a case for each command, size, pipeline, build and setting', () => {
-  const { cases } = plan('threads', '--quick', '--threads=1,2', '--commands=GET,SET')
-  expect(cases).toHaveLength(2 * 2 * 2 * 2)
-  expect(cases[1]).toEqual({ command: 'GET', bytes: 64, pipeline: 1, build: 'patched', threads: 2 })
-})
-
-test('pipelines always has its baselines', () => {
-  const { cases } = plan('pipelines', '--pipeline=10', '--values=10')
-  expect(texts(cases, 'command', 'values')).toEqual([
-    'GET 1',
-    'SET 1',
-    'GET 10',
-    'SET 10',
-    'MGET 10',
-    'MSET 10',
   ])
 })
 
@@ -96,7 +68,7 @@ const results = (await readResults(published)).map(({ name, result }) => {
   return { name, result, today: renamed(args) }
 })
 
-test.each(results.filter(({ today }) => today !== null))(
+test.each(results.filter(({ today }) => today?.[0] === 'redis'))(
   'today, a preset has the cases of $name',
   ({ result, today }) => {
     const [, preset = '', ...args] = today ?? []
@@ -115,13 +87,16 @@ test.each(results.filter(({ today }) => today !== null))(
   },
 )
 
-test('the former name of a preset is refused with its command of today', () => {
+test('the former name of an experiment is refused with its command of today', () => {
   const args = ['short-connections', '--io-threads', '2', '--idle=0']
   expect(() => completed(args)).toThrow(
-    'short-connections is a preset of the experiment redis now: npm run load -- redis short --threads 2 --idle=0',
+    'short-connections is part of another experiment now: npm run load -- redis short --threads 2 --idle=0',
   )
   expect(() => completed(['pipelining', '--clients=5', '--quick'])).toThrow(
     'redis pipelines --connections=5 --quick',
+  )
+  expect(() => completed(['pools', '--callers', '64', '--sizes=1,8'])).toThrow(
+    'store --operation record-view --strategies batch,pipeline --concurrency 64 --pool-sizes=1,8',
   )
   expect(() => completed(['doctor', '--watch=5'])).toThrow('npm run doctor -- --watch=5')
   expect(completed(['redis', 'short'])).toEqual(['redis', 'short'])

@@ -25,11 +25,12 @@
 #define SETTLE_SECONDS 1    /* wait for missing replies at the end */
 
 static const char usage[] =
-    "usage: generator short|long|discard|hold SOCKET|ADDRESS:PORT CONNECTIONS SECONDS REPLIES RATE\n"
+    "usage: generator short|spread|long|discard|hold SOCKET|ADDRESS:PORT CONNECTIONS SECONDS REPLIES RATE\n"
     "                 KEYS PIPELINE COMMAND... [';' COMMAND...]...\n"
     "       generator isolate PROGRAM [ARGUMENT...]\n"
     "0 for SECONDS, REPLIES or RATE means no limit. SIGINT ends the run early. discard is like long, but works\n"
-    "over TCP only: it does not read large replies, only counts their bytes. They must all have the same length.\n";
+    "over TCP only: it does not read large replies, only counts their bytes. They must all have the same length.\n"
+    "spread is like short, but with a rate, only the first connections are opened at the same time.\n";
 
 static enum { SHORT, LONG, HOLD } mode;
 static bool discards;
@@ -176,7 +177,7 @@ static void tick(void) {
 }
 
 static void answered(struct connection *c) {
-    record(now() - c->began, pipeline);
+    record(c->began, now(), pipeline);
     if (mode == HOLD && completed == connection_count) puts("holding");
     if (mode == SHORT) {
         close(c->fd);
@@ -279,7 +280,8 @@ int main(int argc, char **argv) {
         fputs(usage, stderr);
         return 2;
     }
-    mode = strcmp(argv[1], "short") == 0 ? SHORT : strcmp(argv[1], "hold") == 0 ? HOLD : LONG;
+    bool spreads = strcmp(argv[1], "spread") == 0;
+    mode = spreads || strcmp(argv[1], "short") == 0 ? SHORT : strcmp(argv[1], "hold") == 0 ? HOLD : LONG;
     connection_count = (unsigned)atoi(argv[3]);
     double seconds = atof(argv[4]);
     replies_wanted = strtoull(argv[5], NULL, 10);
@@ -301,8 +303,9 @@ int main(int argc, char **argv) {
     if (!connections || !waiting || poll_fd < 0) return 1;
 
     double demand = read_demand(), began = now();
+    window_began = began;
     if (rate > 0) {
-        if (mode == SHORT) at_once = connection_count;
+        if (mode == SHORT && !spreads) at_once = connection_count;
         interval = at_once * pipeline / rate;
         tick();
     }
@@ -312,6 +315,6 @@ int main(int argc, char **argv) {
            (replies_wanted == 0 || completed < replies_wanted))
         serve_events();
     if (discards) check_lengths(connections);
-    print_result(now() - began, read_demand() - demand);
+    print_result(began, now(), read_demand() - demand);
     return 0;
 }

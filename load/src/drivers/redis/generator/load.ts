@@ -7,11 +7,11 @@ export interface LoadOptions {
   /** A Redis on this machine. With `from`, the connections come from that network. */
   target: { socket: string } | { port: number; from?: PeerNetwork }
   /**
-   * `short`: a new connection for each request. `long`: one request after the other on each connection. `discard`:
+   * `short`: a new connection for each request. `spread`: the same, but see `rate`. `long`: one request after the other on each connection. `discard`:
    * like `long`, but TCP only, and replies of 4 kB or more are not read. Their bytes are counted, and all replies to
    * a request must have the same length.
    */
-  mode: 'short' | 'long' | 'discard'
+  mode: 'short' | 'spread' | 'long' | 'discard'
   /** Concurrent connections. */
   connections: number
   end: { seconds?: number; replies?: number }
@@ -26,7 +26,7 @@ export interface LoadOptions {
   pipeline?: number
   /**
    * Commands per second of all connections together. Long connections send theirs one after the other; short
-   * connections are all opened at the same time. Latency is then measured from when each command is due. Default: no
+   * connections are all opened at the same time, with `spread` only the first ones. Latency is then measured from when each command is due. Default: no
    * limit.
    */
   rate?: number
@@ -48,7 +48,9 @@ export interface Load {
    * Latency of requests in milliseconds, including the time to connect for short connections. `below1` and `above2`
    * are the shares below 1 ms and above 2 ms, 0 to 1.
    */
-  latency: Record<'p50' | 'p99' | 'max' | 'below1' | 'above2', number>
+  latency: Record<'p50' | 'p90' | 'p99' | 'max' | 'below1' | 'above2', number>
+  /** Seconds from the start until the p99 of the replies of each tenth of a second stayed below 5 ms. */
+  slowUntil: number
   /** Share of the time in which the generator ran or was ready to run, 0 to 1. At 1 it limits the rate. */
   demand: number
 }
@@ -87,11 +89,15 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
  *
  * @throws ProgramError when Redis does not accept all of them; the reason of `signal`.
  */
-export async function holdConnections(socket: string, count: number, signal: AbortSignal) {
+export async function holdConnections(
+  target: LoadOptions['target'],
+  count: number,
+  signal: AbortSignal,
+) {
   return await startProgram({
     name: `the holder of ${count} idle connections`,
     command: await generatorProgram(signal),
-    args: ['hold', socket, String(count), '0', '0', '0', '1', '1', 'PING'],
+    args: ['hold', addressOf(target), String(count), '0', '0', '0', '1', '1', 'PING'],
     ready: /^holding/,
     readyTimeoutMs: 120_000,
     signal,

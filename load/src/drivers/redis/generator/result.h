@@ -9,8 +9,24 @@ static uint64_t completed, errors[STEPS][MAX_ERRNO];
 static uint32_t latencies[BUCKETS];
 static double longest; /* seconds */
 
-/* Records complete replies to a request. `latency` is in seconds. */
-static void record(double latency, unsigned replies) {
+#define WINDOW 0.1 /* seconds */
+#define SLOW 0.005
+static double window_began, slow_until; /* the end of the last window whose p99 was not below SLOW */
+static uint64_t window_completed, window_slow;
+
+static void end_windows(double time) {
+    for (; time >= window_began + WINDOW; window_began += WINDOW) {
+        if (window_slow * 100 >= window_completed) slow_until = window_began + WINDOW; /* also without replies */
+        window_completed = window_slow = 0;
+    }
+}
+
+/* Records complete replies to a request, with times in seconds. */
+static void record(double began, double time, unsigned replies) {
+    double latency = time - began;
+    end_windows(time);
+    window_completed += replies;
+    if (latency >= SLOW) window_slow += replies;
     uint64_t micros = (uint64_t)(latency * 1e6);
     latencies[micros < BUCKETS ? micros : BUCKETS - 1] += replies;
     if (latency > longest) longest = latency;
@@ -41,12 +57,14 @@ static double share_below(unsigned micros) {
 }
 
 /* Prints a line of JSON: `Load` in load.ts. */
-static void print_result(double seconds, double demand) {
+static void print_result(double began, double time, double demand) {
     const char *separator = "";
-    printf("{\"seconds\":%.6f,\"completed\":%llu,\"demand\":%.6f,", seconds,
-           (unsigned long long)completed, demand / seconds);
-    printf("\"latency\":{\"p50\":%.3f,\"p99\":%.3f,\"max\":%.3f,\"below1\":%.6f,\"above2\":%.6f},",
-           percentile(0.5), percentile(0.99), longest * 1000, share_below(1000),
+    double seconds = time - began;
+    end_windows(time);
+    printf("{\"seconds\":%.6f,\"completed\":%llu,\"demand\":%.6f,\"slowUntil\":%.3f,", seconds,
+           (unsigned long long)completed, demand / seconds, slow_until > 0 ? slow_until - began : 0);
+    printf("\"latency\":{\"p50\":%.3f,\"p90\":%.3f,\"p99\":%.3f,\"max\":%.3f,\"below1\":%.6f,\"above2\":%.6f},",
+           percentile(0.5), percentile(0.9), percentile(0.99), longest * 1000, share_below(1000),
            completed ? 1 - share_below(2000) : 0);
     printf("\"errors\":{");
     for (int step = 0; step < STEPS; step++)

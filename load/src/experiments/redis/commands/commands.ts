@@ -17,22 +17,15 @@ export const commands: Preset = {
   about: `
 Redis executes one command at a time, so all other clients wait during a slow one. One client sends a command in a
 loop:
-  usual      the default tests of redis-benchmark -c 1, as in listing 10 of the source articles. The rate is an
-             upper bound for a client that waits for each reply.
-  node-clients
-             clients of Node with one caller, as a share of that rate: on one connection, or on a new one for each
-             command. In the source articles, a Python client reaches 50-60 % and 25-30 %.
-  info       INFO and CLIENT LIST, by number of idle connections. In the source articles, INFO took 80 % of a core
-             with 9,999 idle clients, because it iterated over all of them. Its build baseline does so again.
-  big-keys   LRANGE by number of elements; and DEL, which frees memory in the main thread, or UNLINK, which frees
-             it in a background thread. Redis runs with lazyfree-lazy-user-del no, its default.
-  large-requests
-             many values of ${VALUE_BYTES} bytes in one request: a pipeline of GETs, MGET, a script, a transaction. Rates
-             and CPU time are per value. System calls are counted without the other clients.
+  usual           the default tests of redis-benchmark -c 1, as in listing 10 of the source articles
+  node-clients    clients of Node with one caller, as a share of that rate, with one connection or many
+  info            INFO and CLIENT LIST, by number of idle connections; the build baseline iterates over all of them
+  big-keys        LRANGE by number of elements; DEL, and UNLINK, which frees memory in a background thread
+  large-requests  many values of ${VALUE_BYTES} bytes in one request: a pipeline of GETs, MGET, a script, a transaction
 
-During all sets but usual and node-clients, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency counts from
-the scheduled time of a GET. With few cores, they also wait for CPU time: compare with the rows in which the one client
-sends nothing. Execution times are from INFO commandstats; they exclude reading the command and writing the reply.
+During all sets but the first two, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency counts from the
+scheduled time of a GET. With few cores, they also wait for CPU time: compare with the rows in which the one client
+sends nothing. Execution times are from INFO commandstats.
 
 Examples:
   npm run load -- redis commands --sets node-clients --rounds 5

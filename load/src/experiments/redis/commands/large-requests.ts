@@ -1,7 +1,6 @@
 import { sum } from 'simple-statistics'
-import { generateLoad } from '../../../drivers/redis/generator/load.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
-import { countSystemCalls } from '../../../drivers/redis/system-calls.ts'
+import { systemCallsPerReply } from '../../../drivers/redis/system-calls.ts'
 import type { Case, Measured } from '../../../experiment/shape.ts'
 import { loop, type Sent, valuesIn } from './measure.ts'
 
@@ -31,9 +30,6 @@ const requests: Readonly<Record<string, (values: number) => Sent>> = {
 
 export const [single = '', ...several] = Object.keys(requests)
 
-/** Of the run in which system calls are counted. */
-const COUNTED_SECONDS = 0.4
-
 /** One client reads many values per request in a loop. Meanwhile, others send GETs. */
 export async function readMany(
   server: RedisServer,
@@ -45,12 +41,7 @@ export async function readMany(
   const measured = await loop(server, sent, { seconds, signal })
   if (one.elements === undefined) return measured
   const load = { target: server, mode: 'long', connections: 1, signal } as const
-  const { calls, result } = await countSystemCalls(
-    server.pid,
-    () => generateLoad({ ...load, ...sent, end: { seconds: COUNTED_SECONDS } }),
-    signal,
-  )
-  const systemCalls =
-    calls && (1_000 * sum(Object.values(calls))) / valuesIn(result.completed, sent)
+  const calls = await systemCallsPerReply(server.pid, { ...load, ...sent })
+  const systemCalls = calls && (1_000 * sum(Object.values(calls))) / valuesIn(1, sent)
   return { ...measured, values: { ...measured.values, systemCalls } }
 }

@@ -1,4 +1,4 @@
-import { connectOnce } from '../../../drivers/redis/connect.ts'
+import { Redis } from 'ioredis'
 import { cpuDuring, microsPer } from '../../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
 import type { Case, Measured } from '../../../experiment/shape.ts'
@@ -23,7 +23,9 @@ interface Client {
 /** Open a connection with the defaults of the client, except that it is not opened again after an error. */
 const open: Readonly<Record<string, (port: number) => Promise<Client>>> = {
   async ioredis(port) {
-    const redis = await connectOnce({ host: '127.0.0.1', port })
+    const redis = new Redis({ port, retryStrategy: null, lazyConnect: true })
+    redis.on('error', () => {}) // connect() and call() reject, too
+    await redis.connect()
     return {
       send: ([name = '', ...args]) => redis.call(name, ...args),
       close: () => redis.disconnect(),

@@ -3,14 +3,7 @@ import { figure } from '../../../experiment/figures.ts'
 import type { Result } from '../../../experiment/result.ts'
 import type { Row, Rows } from '../../../experiment/rows.ts'
 import type { Section } from '../../../experiment/section.ts'
-import {
-  fromArticles,
-  marked,
-  median,
-  range,
-  ratio,
-  sectionOf,
-} from '../../../reporting/columns.ts'
+import { across, fromArticles, median, range, ratio } from '../../../reporting/columns.ts'
 import { DELETIONS } from './measure.ts'
 import { NEW } from './node-clients.ts'
 import { tests } from './tests.ts'
@@ -25,91 +18,88 @@ const ofInfo = { baseline: { INFO: { 0: 20, 9999: 80 } } }
 const inPython = { kept: '0.50-0.60', [NEW]: '0.25-0.30' }
 const ofClients = { ioredis: inPython, 'node-redis': inPython }
 
-const deletionsIn = (rows: Rows) =>
-  rows.filter(({ case: { command } }) => DELETIONS.includes(String(command)))
-
 export function sectionsOf(rows: Rows, { options }: Result): Section[] {
   const others = `${BACKGROUND_CLIENTS} others send ${figure(BACKGROUND_RATE)} GET/s`
-  const deletions = deletionsIn(rows)
-  const reads = rows.where({ set: 'big-keys' }).filter((row) => !deletions.all.includes(row))
-  const longest = 'GET longest ms'
+  const of = (set: string) => rows.where({ set })
+  const isDeletion = ({ case: { command } }: Row) => DELETIONS.includes(String(command))
   const latencies = [
-    range('p50', rows, 'GET p50 ms'),
-    range('p99', rows, 'GET p99 ms'),
-    median('max', rows, longest),
+    range('p50', 'GET p50 ms'),
+    range('p99', 'GET p99 ms'),
+    median('max', 'GET longest ms'),
   ]
   return [
-    sectionOf(rows.where({ set: 'usual' }), {
+    {
       title: 'Command by command',
+      rows: of('usual'),
       caption: `redis-benchmark -c 1 -n ${options.requests}`,
       columns: [
-        range('perSecond', rows),
+        range('perSecond'),
         fromArticles('articles commands/s', ofTests, 'command'),
         ratio('perSecond', '× PING'),
-        range('mainCpuMicros', rows),
+        range('mainCpuMicros'),
       ],
-    }),
-    clientsSection(rows.where({ set: 'node-clients' })),
-    sectionOf(rows.where({ set: 'info' }), {
+    },
+    clientsSection(of('node-clients')),
+    {
       title: 'INFO and CLIENT LIST with idle connections',
+      rows: of('info'),
       caption: `One client sends a command in a loop, ${others}`,
       columns: [
-        range('mainCpuShare', rows),
+        range('mainCpuShare'),
         fromArticles('articles %', ofInfo, 'build', 'command', 'idle'),
-        range('mainCpuMicros', rows),
+        range('mainCpuMicros'),
         ...latencies,
       ],
-    }),
-    sectionOf(reads, {
+    },
+    {
       title: 'LRANGE by number of elements',
+      rows: of('big-keys').filter((row) => !isDeletion(row)),
       caption: `One client sends LRANGE in a loop, ${others}`,
       factors: ['command', 'elements'],
-      columns: [range('executionMicros', rows), range('mainCpuMicros', rows), ...latencies],
-    }),
-    sectionOf(deletions, {
+      columns: [range('executionMicros'), range('mainCpuMicros'), ...latencies],
+    },
+    {
       title: 'DEL and UNLINK',
+      rows: rows.filter(isDeletion),
       caption: `One key is deleted, ${others}`,
       columns: [
-        range('executionMicros', rows),
-        range('backgroundCpuMicros', rows),
-        range('max', rows, longest),
+        range('executionMicros'),
+        range('backgroundCpuMicros'),
+        range('max', 'GET longest ms'),
       ],
-    }),
-    sectionOf(rows.where({ set: 'large-requests' }), {
+    },
+    {
       title: 'Many values in one request',
+      rows: of('large-requests'),
       caption: `One client sends requests in a loop, ${others}`,
       factors: ['command'],
       columns: [
         { head: 'values per request', cell: (row) => row.text('elements') },
-        range('perSecond', rows, 'values/s'),
-        range('mainCpuMicros', rows, 'main thread CPU µs /value'),
-        median('systemCalls', rows, 'system calls /1,000 values'),
-        range('executionMicros', rows),
+        range('perSecond', 'values/s'),
+        range('mainCpuMicros', 'main thread CPU µs /value'),
+        median('systemCalls', 'system calls /1,000 values'),
+        range('executionMicros'),
         ...latencies,
       ],
-    }),
-  ].filter(({ tables: [table] }) => table?.rows.length)
+    },
+  ]
 }
 
 /** A line for each client, with a column for each command. */
-function clientsSection(rows: Rows): Section {
-  const [first = ''] = rows.values('command')
-  const lines = rows.where({ command: first })
-  const share = ratio('perSecond', '')
-  return sectionOf(lines, {
+function clientsSection(all: Rows): Section {
+  const commands = all.values('command')
+  const [first = ''] = commands
+  const rows = all.where({ command: first })
+  const heads = commands.map((command) => [`${command} (range)`, { command }])
+  return {
     title: 'Clients of Node with one caller',
+    rows,
     caption: 'Share of the rate of redis-benchmark -c 1, which keeps its connection',
-    factors: lines.varying.filter((name) => name !== 'command'),
+    factors: rows.varying.filter((name) => name !== 'command'),
     columns: [
-      range('perSecond', rows, `${first}/s`),
-      ...rows.values('command').map((command) => ({
-        head: `${command} (range)`,
-        cell(line: Row) {
-          const row = rows.find({ ...line.case, command })
-          return row ? marked(row, share.cell(row, rows)) : ''
-        },
-      })),
+      range('perSecond', `${first}/s`),
+      ...across(all, Object.fromEntries(heads), ratio('perSecond', '')),
       fromArticles('articles', ofClients, 'client', 'connection'),
     ],
-  })
+  }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createConnection } from 'node:net'
+import { quantile } from 'simple-statistics'
 import { cpuDuring, measureLoad, microsPer } from '../../../drivers/redis/cost.ts'
 import { generateLoad, type LoadOptions } from '../../../drivers/redis/generator/load.ts'
 import { encode } from '../../../drivers/redis/raw-connection.ts'
@@ -52,7 +53,7 @@ async function halfClose(
   const times: number[] = []
   const end = performance.now() + seconds * 1_000
   const { cpu } = await cpuDuring(server, async () => {
-    while (performance.now() < end && !signal.aborted) {
+    do {
       const socket = createConnection({ port: target.port, host: '127.0.0.1', allowHalfOpen: true })
       await once(socket, 'connect', { signal })
       socket.resume().write(request)
@@ -62,11 +63,8 @@ async function halfClose(
       await once(socket, 'end', { signal })
       times.push(performance.now() - began)
       socket.destroy()
-    }
+    } while (performance.now() < end && !signal.aborted)
   })
-  times.sort((one, other) => one - other)
-  const at = (share: number) => times[Math.floor(share * (times.length - 1))] ?? null
-  return {
-    values: { p50: at(0.5), p99: at(0.99), max: at(1), ...microsPer(cpu, times.length) },
-  }
+  const [p50 = null, p99 = null, max = null] = quantile(times, [0.5, 0.99, 1])
+  return { values: { p50, p99, max, ...microsPer(cpu, times.length) } }
 }

@@ -16,7 +16,6 @@ const loads = {
 type ArticleShape = keyof typeof loads
 export const isArticleShape = (load: unknown): load is ArticleShape =>
   articleShapes.some((name) => name === load)
-export const articleShapesIn = (shape: readonly string[] = []) => shape.filter(isArticleShape)
 
 export const tools = ['redis-benchmark', 'our generator'] as const
 

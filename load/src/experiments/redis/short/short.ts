@@ -1,12 +1,13 @@
 import { Problem } from '@onetrip/stack/problem.ts'
+import { sum } from 'simple-statistics'
 import { limitedByGenerator, measureLoad } from '../../../drivers/redis/cost.ts'
 import { generateLoad } from '../../../drivers/redis/generator/load.ts'
+import { systemCallsPerReply } from '../../../drivers/redis/system-calls.ts'
 import { product } from '../../../experiment/shape.ts'
 import type { Preset } from '../redis.ts'
-import { countedLoad } from './counts.ts'
 import { LIGHT_CLIENTS, LIGHT_CONFIG, lightCases, runLight } from './light.ts'
 import { BESIDE, LONG, SHORT, sectionsOf } from './report.ts'
-import { articleShapesIn, isArticleShape, runShape, shapeOf, tools } from './shapes.ts'
+import { isArticleShape, runShape, shapeOf, tools } from './shapes.ts'
 
 /** The cost of a new connection for each command, by build of Redis. */
 export const short: Preset = {
@@ -15,20 +16,15 @@ export const short: Preset = {
   summary: 'CPU time of short connections, with idle and long connections',
   about: `
 Until 4.0.11, Redis searched the list of all clients whenever it closed a connection. The source articles removed
-this search, which gave +37 % requests/s with 8,000 short connections, and +30 % PING_BULK with 10,000. The build
-"baseline" has the search again, "stock" is Redis 8, "patched" has our patches. The search is expensive if many
-clients stay connected, hence the idle connections.
+this search. The build "baseline" has it again, "stock" is Redis 8, "patched" has our patches. The search is
+expensive if many clients stay connected, hence the idle connections.
 
 Clients connect from 200 addresses, because a closed connection holds its port for a minute. Redis and the clients
-run in their own network namespace, if the system allows it. With --transports veth, the clients run in a second
-namespace, and a pair of virtual network devices connects the two. Separate runs count system calls (strace, with
-the first number of idle connections) and instructions (perf). perf also samples the main thread, with the largest
-number of idle connections.
+run in their own network namespace, if the system allows it; with --transports veth, the clients in a second one.
+System calls are counted in a separate run (strace), with the first number of idle connections.
 
---shape runs other loads instead: redis-benchmark like the source articles, and our generator with the same load.
-redis-benchmark closes its oldest connection first, which the search finds at once. In the network namespace,
-closed connections free their ports at once, and the backlog has room for all clients. The last three shapes leave
-Redis idle most of the time.
+--shape runs other loads instead. The first three are redis-benchmark as in the source articles, and our generator
+with the same load; redis-benchmark closes its oldest connection first, which the search finds at once.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
   ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (takes minutes)
   ping-10000-kept  the same with -k 1 (long connections)
@@ -37,9 +33,7 @@ Redis idle most of the time.
   half-close       a client shuts down its sending side; time until it sees the end of the connection
 
 Examples:
-  npm run load -- redis short --idle most --transports tcp --threads 1,2
   npm run load -- redis short --idle 9950 --maxclients 10000 --connections 25 --long 0
-  npm run load -- redis short --shape get-8000
   npm run load -- redis short --shape rates,burst,half-close --builds stock,patched --duration 2`,
   duration: 1,
   quick: { rounds: 1, duration: 0.5, idle: [0, 10_000], transports: ['tcp'] },
@@ -68,7 +62,7 @@ Examples:
   baseline: () => ({ build: 'stock' }),
 
   server({ shape, requests, transports, connections, long, maxclients }) {
-    const articles = articleShapesIn(shape)
+    const articles = (shape ?? []).filter(isArticleShape)
     if (requests && articles.length === 0) {
       throw new Problem('--requests has no effect without --shape get-8000 or ping-10000.')
     }
@@ -113,11 +107,14 @@ Examples:
     if (options.shape)
       return await runLight(server, one, { ...short, target: { port: server.port } })
     if (load === SHORT) {
-      const more = { systemCalls: idle === all[0], profile: idle === Math.max(...all) }
-      return await countedLoad(server, short, more)
+      const run = await measureLoad(server, short)
+      const calls = idle === all[0] ? await systemCallsPerReply(server.pid, short) : null
+      if (!calls) return run
+      const values = { ...run.values, systemCalls: sum(Object.values(calls)) }
+      return { ...run, values, details: { systemCalls: calls } }
     }
     const long = { ...short, mode: 'long', connections: options.long } as const
-    if (load === LONG) return await countedLoad(server, long)
+    if (load === LONG) return await measureLoad(server, long)
     const [run] = await Promise.all([measureLoad(server, long), generateLoad(short)])
     // The CPU time of two concurrent loads cannot be separated.
     return { ...run, values: { ...run.values, mainCpuMicros: null, cpuMicros: null } }

@@ -5,7 +5,7 @@ import { parseInfo } from '@onetrip/session-store'
 import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
-import { range, sectionOf } from '../../../reporting/columns.ts'
+import { range } from '../../../reporting/columns.ts'
 import type { Preset } from '../redis.ts'
 import type { Reading, Work } from './client.ts'
 
@@ -76,18 +76,18 @@ Examples:
     return { values: await readFrom(server, work, settings, signal) }
   },
 
-  sections: (rows, { options: { megabytes } }) => [
-    sectionOf(rows, {
+  sections: (_, { options: { megabytes } }) => [
+    {
       title: 'Memory of unread replies',
       caption: `Growth of Redis's memory; ${megabytes} MB of replies, limits of ${limitMegabytes(megabytes)} MB`,
       columns: [
-        range('addedMegabytes', rows),
+        range('addedMegabytes'),
         'readMegabytes',
         'closedAfter',
         'refusedWrites',
         'refusedCalls',
       ],
-    }),
+    },
   ],
 }
 

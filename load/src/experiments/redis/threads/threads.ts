@@ -29,23 +29,18 @@ export const threads: Preset = {
   title: 'Redis: I/O threads',
   summary: 'GET, SET, MGET of 10 and LPUSH with I/O threads, by size of the values and pipeline',
   about: `
-In the source articles, Redis 6.2 on 24 cores went from 87,500 to 215,800 GET/s with four threads, and not higher
-with eight (208,700 on average over all commands), because the main thread, which executes all commands, became
-the bottleneck. The setting io-threads includes the main thread; 1 means off.
+The source articles went from 87,500 to 215,800 GET/s with four threads. The setting io-threads includes the main
+thread; 1 means off.
 
 Commands: GET, SET, MGET of 10 keys, LPUSH (every 64th command is an LTRIM that keeps the list short), and MIX:
-SET and GET in turn, as memtier sends them. Connections use TCP. The generator builds its requests before the run
-and does not read replies of 4 kB or more: it counts their bytes, and Redis's counters of errors and missing keys
-must be 0.
+SET and GET in turn, as memtier sends them. The generator builds its requests before the run and does not read
+replies of 4 kB or more: it counts their bytes, and Redis's counters of errors and missing keys must be 0.
 
 Rates rise only if there are enough cores for Redis's threads and the load. The CPU time of each thread per command
-predicts the rate with more cores; this extrapolation is labelled in the report. With a fixed --rate, latencies can
-be compared, but each command needs more CPU time of the main thread.
+gives a ceiling with more cores, which is labelled as extrapolated. Latencies can be compared at a fixed --rate.
 
 Examples:
-  npm run load -- redis threads --threads 1,2,3,4,8
   npm run load -- redis threads --threads 1,2,4,8 --bytes 100 --pipeline 1 --connections 400   (as the articles)
-  npm run load -- redis threads --commands GET --bytes 100,4096,1000000 --pipeline 1 --connections 200
   npm run load -- redis threads --builds stock,patched --commands GET,SET --bytes 64 --rate 20000`,
   duration: 0.4,
   quick: { rounds: 1, duration: 0.2, bytes: [64, 16_384] },
