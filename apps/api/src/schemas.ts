@@ -79,7 +79,7 @@ export const ViewHeaders = Type.Object({
     Type.String({
       description:
         '1 to 255 characters. Makes a view safe to retry: views of the session and item with the same key are counted once ' +
-        'within ten minutes',
+        'within ten minutes. Refused with 400 if the API uses a cluster',
     }),
   ),
 })

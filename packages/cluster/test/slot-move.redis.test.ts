@@ -160,17 +160,6 @@ describe('while a slot moves', () => {
     })
     expect(await store.patch(token, { cart: ['book'] })).toEqual({ version: 1 })
   })
-
-  test('a view with an idempotency key can be retried until it counts, once', async () => {
-    const { store } = await clusterStoreForThisTest(servers)
-    const { token } = await store.login('ada')
-    await store.recordView(token, 'book')
-    const view = () => store.recordView(token, 'book', { idempotencyKey: 'one' })
-    await whileMoving(calculateSlot(keys.popular('book')), async () => {
-      await expect(view()).rejects.toMatchObject({ code: 'ONETRIP_REFUSED', retrySafe: true })
-    })
-    for (const _ of [1, 2]) expect(await view()).toEqual({ user: 'ada', views: 2 })
-  })
 })
 
 test('a redirection to a node that does not reply delays only its own operation', async () => {

@@ -27,18 +27,18 @@ export type { Session } from './operations/sessions.ts'
 export type { PopularItem, RecordedView, ViewedItem } from './operations/views.ts'
 export { updateToken } from './operations/views.ts'
 export type { LoginOptions, SessionStoreOptions, ViewOptions } from './options.ts'
+export type { NodeState } from './readiness.ts'
 export { batching } from './redis/batching.ts'
 export {
   longLivedConnection,
   type RedisOptions,
   retryDelayMs,
   shortLivedConnection,
-} from './redis/client.ts'
+} from './redis/connection.ts'
 export { sendWith } from './redis/frame.ts'
-export type { NodeState } from './redis/nodes.ts'
 export { isRead, type Outcome } from './redis/outcomes.ts'
 export { disconnect } from './redis/pool.ts'
-export { type CommandStats, commandStats, parseInfo } from './redis/redis-info.ts'
+export { parseInfo } from './redis/redis-info.ts'
 export {
   parseRedisUrl,
   type RedisAddress,
@@ -51,6 +51,6 @@ export { subscribeWith } from './redis/subscribing.ts'
 export { createSessionStore } from './removed-options.ts'
 export type { Janitor } from './retention/janitor.ts'
 export type { JanitorOptions } from './retention/options.ts'
-export type { UserSession } from './sessions/list.ts'
+export type { RecentSession, UserSession } from './sessions/list.ts'
 export type { SessionEndListener } from './sessions/session-ends.ts'
-export { type NewSession, type RecentSession, SessionStore, type StoreInfo } from './store.ts'
+export { type NewSession, SessionStore, type StoreInfo } from './store.ts'

@@ -2,7 +2,7 @@ import { checkedOptions, checkFunctions, MAX_TIMEOUT_MS, type Range } from './in
 import { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 import type { DataOption } from './operations/data.ts'
 import { batching } from './redis/batching.ts'
-import { type RedisOptions, serverAt } from './redis/client.ts'
+import type { RedisOptions } from './redis/connection.ts'
 import { pooled } from './redis/pool.ts'
 import type { Sender } from './redis/sender.ts'
 import type { JanitorOptions } from './retention/options.ts'
@@ -77,8 +77,8 @@ export interface ViewOptions extends DataOption {
    * script, and a Redis key of about 150 bytes for ten minutes.
    *
    * If the session has ended before a retry, it fails with `ONETRIP_UNKNOWN_SESSION`, and `mayHaveWritten` says
-   * whether an earlier call may have counted the view. On one Redis, only a call before the session ended can have
-   * counted it; on several servers, also a later one whose reply was lost.
+   * whether an earlier call, from before the session ended, has counted the view. Refused
+   * (`ONETRIP_INVALID_INPUT`) unless all keys are on one Redis.
    */
   idempotencyKey?: string | undefined
 }
@@ -135,7 +135,7 @@ export function checkedStoreOptions(options: SessionStoreOptions) {
 export function senderOf(options: ReturnType<typeof checkedStoreOptions>): Sender {
   const { redis, sender, poolSize, deadlineMs } = options
   if (sender === undefined) {
-    return batching(pooled({ server: serverAt(redis ?? ''), poolSize, deadlineMs }))
+    return batching(pooled({ redis: redis ?? '', poolSize, deadlineMs }))
   }
   checkFunctions('a sender', sender, ['send', 'close'])
   if (typeof sender.name !== 'string') throw new TypeError('a sender needs a name')

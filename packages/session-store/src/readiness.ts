@@ -5,7 +5,6 @@ import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
 import { foreignKey } from './operations/key-types.ts'
 import { publishEnd } from './operations/sessions.ts'
-import { type NodeState, runOnEach } from './redis/nodes.ts'
 import { errorKind, isNotSent, isTemporary, notSent } from './redis/outcomes.ts'
 import { parseInfo } from './redis/redis-info.ts'
 import type { Runner } from './redis/runner.ts'
@@ -17,6 +16,19 @@ export async function becomeReady(runner: Runner, keys: Keys, timeoutMs: number)
   await requirePublish(runner, keys)
   await checkLayout(runner, keys)
   await warnOfEviction(runner)
+}
+
+/** A server that holds keys. */
+export interface NodeState {
+  /** `host:port`, or the path of a Unix socket; `none` for keys that no server has. */
+  readonly node: string
+  /** Why the server does not serve its keys; absent if it does. */
+  readonly error?: StoreError
+  /**
+   * Why the server executes reads but no write, as the first word of its error: `READONLY` (a replica), `MISCONF` (the
+   * disk is full), `OOM` (the memory is full) or `NOREPLICAS`.
+   */
+  readonly refusesWrites?: string
 }
 
 /** Why Redis executes reads but no write: full disk, too few replicas, full memory, replica. */
@@ -45,7 +57,7 @@ export async function pingNodes(
     readOnly: true,
     read: () => undefined,
   }
-  const nodes = await runOnEach(runner, probe, timeoutMs)
+  const nodes = await runner.runOnEach(probe, timeoutMs)
   const states = nodes.map(({ node, error }): NodeState => {
     const kind = refusalKind(error) ?? ''
     if (WRITE_REFUSALS.has(kind)) return { node, refusesWrites: kind }
@@ -159,7 +171,7 @@ const readInfo: Operation<ReadonlyMap<string, string>> = {
  * policy.
  */
 async function warnOfEviction(runner: Runner): Promise<void> {
-  const nodes = await runOnEach(runner, readInfo, MAX_WAIT_MS).catch(() => [])
+  const nodes = await runner.runOnEach(readInfo, MAX_WAIT_MS).catch(() => [])
   const policy = nodes
     .map(({ result }) => evictionPolicy(result))
     .find((found) => found !== undefined)

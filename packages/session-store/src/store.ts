@@ -1,5 +1,5 @@
 import type { Operation } from './command.ts'
-import { repeatable, requireSession, StoreError } from './errors.ts'
+import { repeatable, requireSession } from './errors.ts'
 import {
   checkBoolean,
   checkKey,
@@ -21,6 +21,7 @@ import {
   type DeclaredFields,
   type MaybeData,
   type PatchOptions,
+  requireWritten,
   type SessionData,
   withDataIf,
   writeData,
@@ -32,19 +33,16 @@ import {
   isIdle,
   login,
   type NewLogin,
-  recentIds,
   requireActive,
   type Session,
   statesOf,
   touchSession,
 } from './operations/sessions.ts'
-import { type RepeatableView, recordViewOnce, undoViewOnce } from './operations/view-once.ts'
 import {
   type PopularItem,
   popularItems,
   type RecordedView,
   recordView,
-  undoView,
   updateToken,
   type ViewedItem,
   viewedItems,
@@ -57,13 +55,18 @@ import {
   senderOf,
   type ViewOptions,
 } from './options.ts'
-import { becomeReady, pingNodes } from './readiness.ts'
-import { type NodeState, runOnEach } from './redis/nodes.ts'
-import { createRunner, type NodeResult, type Runner } from './redis/runner.ts'
+import { becomeReady, type NodeState, pingNodes } from './readiness.ts'
+import { type NodeResult, Runner } from './redis/runner.ts'
 import { Janitor } from './retention/janitor.ts'
 import { type JanitorOptions, ownJanitor } from './retention/options.ts'
 import { endAll, endSession, KeepLatest, totalEnded } from './sessions/end.ts'
-import { type ListContext, sessionsOf, type UserSession } from './sessions/list.ts'
+import {
+  type RecentSession,
+  recentSessions,
+  sessionsOf,
+  type UserSession,
+} from './sessions/list.ts'
+import { recordOnce, recordOrUndo } from './sessions/record-view.ts'
 import { type SessionEndListener, SessionEnds } from './sessions/session-ends.ts'
 import { loginFrom, oldIdOf } from './sessions/take-over.ts'
 import { SessionWatches } from './sessions/watch.ts'
@@ -74,13 +77,6 @@ export interface NewSession {
   token: string
   /** When the token expires, in milliseconds since 1970. The session may end earlier. */
   expiresAt: number
-}
-
-export interface RecentSession {
-  /** Null for a guest session. */
-  user: string | null
-  /** Milliseconds since 1970. */
-  lastSeenAt: number
 }
 
 export interface StoreInfo {
@@ -111,9 +107,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   readonly tokens: Tokens
   /** The names of this store's keys, for commands of your own (`run`). */
   readonly keys: Keys
-  readonly #settings: Settings
   readonly #runner: Runner
-  readonly #lists: ListContext
+  readonly #context: Settings & { readonly runner: Runner }
   readonly #keepLatest: KeepLatest
   readonly #ends: SessionEnds
   readonly #watches: SessionWatches
@@ -131,11 +126,10 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     const own = ownJanitor(checked.janitor, checked)
     this.tokens = createTokens(options.tokens)
     this.keys = checked.keys
-    this.#settings = checked
     this.#sweepKeys = checked.prefix !== ''
-    this.#runner = createRunner(senderOf(checked), checked)
-    this.#lists = { runner: this.#runner, ...checked }
-    this.#keepLatest = new KeepLatest({ ...this.#lists, ...checked })
+    this.#runner = new Runner(senderOf(checked), checked)
+    this.#context = { runner: this.#runner, ...checked }
+    this.#keepLatest = new KeepLatest(this.#context)
     this.#ends = new SessionEnds(this.#runner, checked)
     this.#watches = new SessionWatches(this.#ends, this.tokens, checked)
     if (own !== undefined) this.janitor(own).start()
@@ -159,7 +153,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async ready(timeoutMs = 10_000): Promise<void> {
     checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
-    await this.#call(() => becomeReady(this.#runner, this.keys, timeoutMs))
+    await this.#runner.call(() => becomeReady(this.#runner, this.keys, timeoutMs))
   }
 
   /**
@@ -169,9 +163,9 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    *
    * @throws StoreError if no server serves its keys.
    */
-  async ping(timeoutMs = this.#settings.deadlineMs): Promise<NodeState[]> {
+  async ping(timeoutMs = this.#context.deadlineMs): Promise<NodeState[]> {
     checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
-    return await this.#call(() => pingNodes(this.#runner, this.keys, timeoutMs))
+    return await this.#runner.call(() => pingNodes(this.#runner, this.keys, timeoutMs))
   }
 
   /**
@@ -194,10 +188,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async runOnEach<Result>(operation: Operation<Result>): Promise<NodeResult<Result>[]> {
     checkOperation(operation)
-    const { deadlineMs } = this.#settings
-    return await this.#call(() =>
-      runOnEach(this.#runner, { ...operation, readOnly: true }, deadlineMs),
-    )
+    const readOnly = { ...operation, readOnly: true }
+    return await this.#runner.call(() => this.#runner.runOnEach(readOnly))
   }
 
   /**
@@ -218,7 +210,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
    */
   janitor(options: JanitorOptions = {}): Janitor {
-    const { now, idleSeconds } = this.#settings
+    const { now, idleSeconds } = this.#context
     const context = { runner: this.#runner, keys: this.keys, now: () => now() / 1000, idleSeconds }
     const janitor = new Janitor({ ...context, sweepKeys: this.#sweepKeys }, options)
     this.#janitors.add(janitor)
@@ -242,7 +234,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     checkLabel(label)
     const session = this.#issue(remember)
     const id = this.tokens.verify(session.token)
-    await this.#call(() => this.#begin({ id, user, label }, old))
+    await this.#runner.call(() => this.#begin({ id, user, label }, old))
     return session
   }
 
@@ -253,7 +245,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   async loginGuest(): Promise<NewSession> {
     const session = this.#issue()
     const guest = { id: this.tokens.verify(session.token), user: GUEST }
-    await this.#run(updateToken(this.keys, guest, this.#settings.now()))
+    await this.#run(updateToken(this.keys, guest, this.#context.now()))
     return session
   }
 
@@ -272,7 +264,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
       this.keys,
       id,
     )
-    return await this.#call(() => this.#active(check))
+    return await this.#runner.call(() => this.#active(check))
   }
 
   /**
@@ -283,9 +275,9 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   async touch(token: string, unlessWithinSeconds = 0): Promise<Session> {
     const id = this.tokens.verify(token)
     checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
-    return await this.#call(async () => {
+    return await this.#runner.call(async () => {
       const session = await this.#active(checkToken(this.keys, id))
-      const lastSeenAt = this.#settings.now()
+      const lastSeenAt = this.#context.now()
       if (session.lastSeenAt > lastSeenAt - 1000 * unlessWithinSeconds) return session
       this.#runner.run(touchSession(this.keys, id, lastSeenAt)).catch(() => undefined)
       return { ...session, lastSeenAt }
@@ -300,26 +292,13 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async logout(token: string): Promise<boolean> {
     const id = this.tokens.verify(token)
-    return await this.#repeatable(() => endSession(this.#lists, id))
+    return await this.#repeatable(() => endSession(this.#context, id))
   }
 
   /** The most recently seen sessions, at most `limit` (1 to 1,000, default 50), newest first. Two round trips. */
   async recentSessions(limit = 50): Promise<RecentSession[]> {
     checkLimit(limit)
-    return await this.#call(async () => {
-      const recent = await this.#runner.run(recentIds(this.keys, limit))
-      if (recent.length === 0) return []
-      const states = await this.#runner.run(
-        statesOf(
-          this.keys,
-          recent.map(({ id }) => id),
-        ),
-      )
-      return recent.flatMap(({ lastSeenAt }, index) => {
-        const state = states[index]
-        return state === undefined ? [] : [{ user: state.user, lastSeenAt }]
-      })
-    })
+    return await this.#runner.call(() => recentSessions(this.#context, limit))
   }
 
   /**
@@ -340,17 +319,14 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     const id = this.tokens.verify(token)
     checkName('item', item)
     const idempotencyKey = options?.idempotencyKey
-    const plain = recordView(this.keys, { id, item }, this.#settings.now())
+    const plain = recordView(this.keys, { id, item }, this.#context.now())
     const view = withDataIf<RecordedView, Asked, Fields>(options, plain, this.keys, id)
     if (idempotencyKey !== undefined) {
       checkKey(idempotencyKey)
-      return await this.#repeatable(() => this.#recordOnce({ id, item, idempotencyKey }, view))
+      const repeatable = { id, item, idempotencyKey }
+      return await this.#repeatable(() => recordOnce(this.#context, repeatable, view))
     }
-    return await this.#call(async () => {
-      const recorded = await this.#runner.run(view)
-      if (recorded === undefined) await this.#undo(undoView(this.keys, { id, item }))
-      return requireSession(recorded)
-    })
+    return await this.#runner.call(() => recordOrUndo(this.#context, { id, item }, view))
   }
 
   /** The 25 most recently viewed items of this session, newest first. */
@@ -393,18 +369,10 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     const encoded = encodeFields(fields)
     if (ifVersion !== undefined) checkNumber('ifVersion', ifVersion, VERSIONS)
     const write = { id, mode: 'patch', fields: encoded, ifVersion, maxFields: MAX_FIELDS } as const
-    const { now, idleSeconds } = this.#settings
+    const { now, idleSeconds } = this.#context
     const times = { now: now(), idleBefore: now() - 1000 * idleSeconds }
     const written = await this.#run(writeData(this.keys, write, times))
-    if (written === 'full') {
-      const message = `the session's data would have more than ${MAX_FIELDS} fields`
-      throw new StoreError('ONETRIP_INVALID_INPUT', message)
-    }
-    if (written === 'conflict') {
-      const message = `the session's data is not at version ${ifVersion}; read it again`
-      throw new StoreError('ONETRIP_CONFLICT', message)
-    }
-    return requireSession(written === 'gone' ? undefined : written)
+    return requireWritten(written, write)
   }
 
   /**
@@ -416,8 +384,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     const own = this.tokens.verify(token)
     return await this.#repeatable(async () => {
       const { user } = await this.#active(checkToken(this.keys, own))
-      const sessions = user === null ? [] : await sessionsOf(this.#lists, user)
-      const active = sessions.filter((session) => !isIdle(this.#settings, session))
+      const sessions = user === null ? [] : await sessionsOf(this.#context, user)
+      const active = sessions.filter((session) => !isIdle(this.#context, session))
       return { sessions: active.map((session) => ({ ...session, current: session.id === own })) }
     })
   }
@@ -431,8 +399,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     checkString('id', id)
     return await this.#repeatable(async () => {
       const [session, other] = await this.#runner.run(statesOf(this.keys, [own, id]))
-      const { user } = requireActive(this.#settings, session)
-      return user !== null && other?.user === user && (await endSession(this.#lists, id))
+      const { user } = requireActive(this.#context, session)
+      return user !== null && other?.user === user && (await endSession(this.#context, id))
     })
   }
 
@@ -444,13 +412,13 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async logoutEverywhere(token: string): Promise<number> {
     const own = this.tokens.verify(token)
-    return await this.#call(() => totalEnded(this.#endEverywhere(own)))
+    return await this.#runner.call(() => totalEnded(this.#endEverywhere(own)))
   }
 
   /** As `logoutEverywhere`, but keeps the session of the token. */
   async endOtherSessions(token: string): Promise<number> {
     const own = this.tokens.verify(token)
-    return await this.#call(() => totalEnded(this.#endOthers(own)))
+    return await this.#runner.call(() => totalEnded(this.#endOthers(own)))
   }
 
   /**
@@ -461,7 +429,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async endUserSessions(user: string): Promise<number> {
     checkName('user', user)
-    return await this.#call(() => totalEnded(endAll(this.#lists, user)))
+    return await this.#runner.call(() => totalEnded(endAll(this.#context, user)))
   }
 
   /**
@@ -472,7 +440,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     checkStrings('subjects', subjects)
     checkNumber('windowSeconds', windowSeconds, { min: 1, max: 1e9, integer: true })
     return await this.#run(
-      countAttempts(this.keys, { subjects, windowSeconds }, this.#settings.now()),
+      countAttempts(this.keys, { subjects, windowSeconds }, this.#context.now()),
     )
   }
 
@@ -489,7 +457,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    *   of Redis lacks a permission.
    */
   async onSessionEnded(listener: SessionEndListener): Promise<() => void> {
-    return await this.#call(() => this.#ends.listen(listener))
+    return await this.#runner.call(() => this.#ends.listen(listener))
   }
 
   /**
@@ -500,7 +468,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    * @throws StoreError as `onSessionEnded`.
    */
   async watchSession(token: string, onEnd: () => unknown): Promise<() => void> {
-    return await this.#call(() =>
+    return await this.#runner.call(() =>
       this.#watches.watch(token, onEnd, (id) => this.#active(checkToken(this.keys, id))),
     )
   }
@@ -527,23 +495,13 @@ export class SessionStore<Fields extends object = DeclaredFields> {
 
   /** Runs an operation as a call of its own. */
   #run<Result>(operation: Operation<Result>): Promise<Result> {
-    return this.#call(() => this.#runner.run(operation))
+    return this.#runner.call(() => this.#runner.run(operation))
   }
 
-  /** Runs the round trips of a call, for which `close` waits. */
-  async #call<Result>(trips: () => Promise<Result>): Promise<Result> {
-    this.#runner.begin()
-    try {
-      return await trips()
-    } finally {
-      this.#runner.end()
-    }
-  }
-
-  /** As `#call`, for a call that may be repeated. */
+  /** Runs the round trips of a call that may be repeated. */
   async #repeatable<Result>(trips: () => Promise<Result>): Promise<Result> {
     try {
-      return await this.#call(trips)
+      return await this.#runner.call(trips)
     } catch (error) {
       throw repeatable(error)
     }
@@ -555,55 +513,29 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   }
 
   async #begin(session: NewLogin, old: string | undefined): Promise<void> {
-    const now = this.#settings.now()
+    const now = this.#context.now()
     const listed = await (old === undefined
       ? this.#runner.run(login(this.keys, session, now))
-      : loginFrom(this.#runner, this.#settings, { old, session }))
-    if (listed <= this.#settings.maxSessionsPerUser) return
+      : loginFrom(this.#runner, this.#context, { old, session }))
+    if (listed <= this.#context.maxSessionsPerUser) return
     await this.#keepLatest.of(session.user).catch(() => undefined)
   }
 
   /** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
   async #active<Found extends Session>(operation: Operation<Found | undefined>): Promise<Found> {
-    return requireActive(this.#settings, await this.#runner.run(operation))
-  }
-
-  async #recordOnce<Asked extends ViewOptions>(
-    input: RepeatableView,
-    view: Operation<MaybeData<RecordedView, Asked, Fields> | undefined>,
-  ): Promise<MaybeData<RecordedView, Asked, Fields>> {
-    const sameServer = !this.#runner.sender.nodes && this.keys.parts().length === 1
-    const once = recordViewOnce(this.keys, input, { view, sameServer })
-    const { view: recorded, countedBy } = await this.#runner.run(once)
-    if (recorded !== undefined) return recorded
-    if (await this.#undo(undoViewOnce(this.keys, input, countedBy))) {
-      throw new StoreError('ONETRIP_UNKNOWN_SESSION', STILL_COUNTED, { mayHaveWritten: true })
-    }
-    return requireSession<never>(undefined)
-  }
-
-  async #undo<Result>(undo: Operation<Result>): Promise<Result> {
-    try {
-      return await this.#runner.run(undo)
-    } catch (cause) {
-      throw new StoreError('ONETRIP_OUTCOME_UNKNOWN', UNDO_FAILED, { cause })
-    }
+    return requireActive(this.#context, await this.#runner.run(operation))
   }
 
   async *#endOthers(own: string): AsyncGenerator<number> {
     const { user } = await this.#active(checkToken(this.keys, own))
-    if (user !== null) yield* endAll(this.#lists, user, own)
+    if (user !== null) yield* endAll(this.#context, user, own)
   }
 
   /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
   async *#endEverywhere(own: string): AsyncGenerator<number> {
     yield* this.#endOthers(own)
-    if (await endSession(this.#lists, own)) yield 1
+    if (await endSession(this.#context, own)) yield 1
   }
 }
 
 const VERSIONS = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true }
-const UNDO_FAILED =
-  'the session has ended, and undoing its view failed: the item may still be counted'
-const STILL_COUNTED =
-  'the session does not exist or has ended; a view of an earlier call with this idempotency key may still be counted'

@@ -8,7 +8,6 @@ import {
   type Operation,
   type SessionStoreOptions,
 } from '../src/index.ts'
-import { serverAt } from '../src/redis/client.ts'
 import { pooled } from '../src/redis/pool.ts'
 import { codeOf, idOf, messagesOf, readyStore, tokens } from './fixture.ts'
 import { issueToken } from './update-token.ts'
@@ -88,7 +87,7 @@ test('with more callers a batch has more operations, at most 64', async () => {
 
 test('an empty list of commands takes no reply of another one', async () => {
   const sender = pooled({
-    server: serverAt(`unix://${server.socket}`),
+    redis: `unix://${server.socket}`,
     poolSize: 1,
     deadlineMs: 20_000,
   })

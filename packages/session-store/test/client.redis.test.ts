@@ -2,13 +2,13 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { Redis, type RedisOptions } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { articleKeys as keys, type StoreWarning } from '../src/index.ts'
-import { serverAt } from '../src/redis/client.ts'
 import { isIoredis5 } from '../src/redis/ioredis-version.ts'
 import { pooled } from '../src/redis/pool.ts'
 import {
   adminForThisTest,
   idOf,
   newStore,
+  outcomeOf,
   readyStore,
   tokens,
   warningsOfThisTest,
@@ -84,19 +84,17 @@ test.each(supported)('options of ioredis: %j', async (options) => {
 })
 
 test('a pool takes turns, and prefers the connection with the least in flight', async () => {
-  const clients: Redis[] = []
-  const location = serverAt(`unix://${server.socket}`)
-  const shared = (timeoutMs: number) => {
-    const client = location.shared(timeoutMs)
-    clients.push(client)
-    return client
-  }
+  const frames = vi.spyOn(Redis.prototype, 'sendCommand')
+  onTestFinished(() => frames.mockRestore())
+  const { contexts } = frames.mock
   // Without batching, each call is a frame.
-  const limits = { poolSize: 2, deadlineMs: 20_000 }
-  const store = await readyStore({ sender: pooled({ server: { ...location, shared }, ...limits }) })
+  const options = { redis: `unix://${server.socket}`, poolSize: 2, deadlineMs: 20_000 }
+  const store = await readyStore({ sender: pooled(options) })
   await expect.poll(() => store.info.ready).toBe(2)
-  const used = clients.map((client) => vi.spyOn(client, 'sendCommand'))
-  const counts = () => used.map((frames) => frames.mock.calls.length)
+  const clients = [...new Set(contexts)] as Redis[]
+  const before = contexts.length
+  const counts = () =>
+    clients.map((client) => contexts.slice(before).filter((one) => one === client).length)
   for (let call = 0; call < 4; call++) await store.popularItems()
   expect(counts()).toEqual([2, 2])
   clients[0]?.stream.pause() // its replies stay unread
@@ -106,6 +104,16 @@ test('a pool takes turns, and prefers the connection with the least in flight', 
   expect(counts()).toEqual([3, 7])
   clients[0]?.stream.resume()
   await Promise.all(two)
+})
+
+test('a connection that ioredis has given up, as after some failovers, is opened again', async () => {
+  const connecting = vi.spyOn(Redis.prototype, 'connect')
+  onTestFinished(() => connecting.mockRestore())
+  const store = await readyStore({ redis: `unix://${server.socket}` })
+  const [client] = connecting.mock.contexts as Redis[]
+  client?.disconnect()
+  await expect.poll(() => client?.status).toBe('end')
+  await expect.poll(() => outcomeOf(store.popularItems())).toBe('ok')
 })
 
 test.each<[Options, string]>([

@@ -1,6 +1,6 @@
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import type { SessionStoreOptions } from '../src/index.ts'
+import { articleKeys as keys, type SessionStoreOptions } from '../src/index.ts'
 import { gone, idOf, inMemory, readyStore } from './fixture.ts'
 import { layouts } from './retention-fixture.ts'
 
@@ -40,26 +40,33 @@ test('the marker of a view expires after ten minutes, and contains neither key n
   expect(await server.redis.ttl(mark)).toBeLessThanOrEqual(600)
 })
 
-test.each(layouts)(
-  '%s: a call after the end of the session says whether a view may be counted',
-  async (_, keys) => {
-    const store = await storeOn(server.socket, { keys })
-    const { token } = await store.login('ada')
-    await store.recordView(token, 'book', { idempotencyKey })
-    await store.logout(token)
-    for (const [key, mayHaveWritten] of [
-      [idempotencyKey, true],
-      [idempotencyKey, true],
-      ['another', false],
-      ['another', false],
-    ] as const) {
-      const view = store.recordView(token, 'book', { idempotencyKey: key })
-      await expect(view).rejects.toMatchObject({ ...gone, retrySafe: false, mayHaveWritten })
-    }
-    expect(await server.redis.exists(keys.viewed(idOf(token)))).toBe(0)
-    expect(await store.popularItems()).toEqual([{ item: 'book', views: 1 }])
-  },
-)
+test('a call after the end of the session says whether a view may be counted', async () => {
+  const store = await storeOn(server.socket)
+  const { token } = await store.login('ada')
+  await store.recordView(token, 'book', { idempotencyKey })
+  await store.logout(token)
+  for (const [key, mayHaveWritten] of [
+    [idempotencyKey, true],
+    [idempotencyKey, true],
+    ['another', false],
+    ['another', false],
+  ] as const) {
+    const view = store.recordView(token, 'book', { idempotencyKey: key })
+    await expect(view).rejects.toMatchObject({ ...gone, retrySafe: false, mayHaveWritten })
+  }
+  expect(await server.redis.exists(keys.viewed(idOf(token)))).toBe(0)
+  expect(await store.popularItems()).toEqual([{ item: 'book', views: 1 }])
+})
+
+test('a key is refused unless all keys are on one Redis', async () => {
+  const store = await storeOn(server.socket, { keys: layouts.at(-1)?.[1] })
+  const { token } = await store.login('ada')
+  await expect(store.recordView(token, 'book', { idempotencyKey })).rejects.toMatchObject({
+    code: 'ONETRIP_INVALID_INPUT',
+    message: 'an idempotency key needs all keys on one Redis',
+  })
+  expect(await store.popularItems()).toEqual([])
+})
 
 test.skipIf(inMemory)('a view with an unknown outcome can be retried and counts once', async () => {
   const redis = await redisForThisTest()

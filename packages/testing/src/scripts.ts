@@ -17,13 +17,6 @@ function end(
   memory.publish(login, id)
 }
 
-/** Counts a view, and keeps the count in the marker of its idempotency key. */
-function countView(memory: Memory, [popular, marker]: Texts, [item, seconds]: Texts): string {
-  const count = String(memory.increment(popular, item, -1))
-  memory.put(marker, count, 1000 * Number(seconds))
-  return count
-}
-
 /** The scripts of the store and of `@onetrip/express-session`, written a second time. Their texts say what each does. */
 export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) => Reply> = {
   'write data'(memory, [login, recent, data], [text]) {
@@ -58,28 +51,14 @@ export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) 
     return records
   },
 
-  'count in session'(memory, keys, args) {
-    const [, marker, login] = keys
-    const user = memory.hash(login).get(args[2])
-    const count = memory.text(marker)
-    if (user === undefined) return [null, count ?? null]
-    return [user, count ?? countView(memory, keys, args)]
-  },
-
-  'count once'(memory, keys, args) {
-    const [, marker] = keys
-    const count = memory.text(marker)
-    if (count === undefined) return [countView(memory, keys, args), 1]
-    if (count !== 'undone' && !count.endsWith(' ')) memory.put(marker, `${count} `)
-    return [count, 0]
-  },
-
-  uncount(memory, [popular, marker], [item]) {
-    const count = memory.text(marker)
-    if (count === undefined || count.endsWith(' ')) return 0
-    memory.put(marker, 'undone')
-    if (memory.increment(popular, item, 1) >= 0) memory.sorted(popular).delete(item)
-    return 1
+  'count once'(memory, [popular, marker, login], [item, seconds, id]) {
+    const user = memory.hash(login).get(id)
+    let count = memory.text(marker)
+    if (user !== undefined && count === undefined) {
+      count = String(memory.increment(popular, item, -1))
+      memory.put(marker, count, 1000 * Number(seconds))
+    }
+    return [user ?? null, count ?? null]
   },
 
   'end sessions'(memory, [login, recent, ...records], [text]) {

@@ -1,5 +1,5 @@
 import { type Command, type Operation, type Reply, scoreOf } from '../command.ts'
-import { StoreError } from '../errors.ts'
+import { requireSession, StoreError } from '../errors.ts'
 import { checkObject } from '../input.ts'
 import type { Keys } from '../keys.ts'
 import { batches } from '../retention/walk.ts'
@@ -243,4 +243,22 @@ export function writeData(
     read: ([reply]) =>
       typeof reply === 'number' ? { version: reply } : (reply as Exclude<WrittenData, object>),
   }
+}
+
+/**
+ * @throws StoreError `ONETRIP_CONFLICT`, `ONETRIP_INVALID_INPUT` or `ONETRIP_UNKNOWN_SESSION` if nothing was written.
+ */
+export function requireWritten(
+  written: WrittenData,
+  { ifVersion, maxFields }: DataWrite,
+): { version: number } {
+  if (written === 'full') {
+    const message = `the session's data would have more than ${maxFields} fields`
+    throw new StoreError('ONETRIP_INVALID_INPUT', message)
+  }
+  if (written === 'conflict') {
+    const message = `the session's data is not at version ${ifVersion}; read it again`
+    throw new StoreError('ONETRIP_CONFLICT', message)
+  }
+  return requireSession(written === 'gone' ? undefined : written)
 }

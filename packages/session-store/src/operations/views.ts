@@ -91,15 +91,19 @@ export function recordView(
  * item if it has no other views.
  *
  * Keys: viewed of the session, item counts.
+ *
+ * @param input Without `item`: nothing was counted.
  */
-export function undoView(keys: Keys, input: { id: string; item: string }): Operation<void> {
-  const { id, item } = input
+export function undoView(keys: Keys, { id, item }: { id: string; item?: string }): Operation<void> {
+  const uncount: Command[] =
+    item === undefined
+      ? []
+      : [
+          ['ZINCRBY', keys.popular(item), 1, item],
+          ['ZREMRANGEBYSCORE', keys.popular(item), 0, '+inf'],
+        ]
   return {
-    commands: [
-      ['DEL', keys.viewed(id)],
-      ['ZINCRBY', keys.popular(item), 1, item],
-      ['ZREMRANGEBYSCORE', keys.popular(item), 0, '+inf'],
-    ],
+    commands: [['DEL', keys.viewed(id)], ...uncount],
     readOnly: false,
     read: () => undefined,
   }

@@ -1,9 +1,12 @@
 import { type Command as IoredisCommand, Redis } from 'ioredis'
 import type { Command, Reply } from '../command.ts'
 import { publishWarning } from '../diagnostics.ts'
-import { isWritable } from './client-watch.ts'
 import { whyUnverified } from './ioredis-version.ts'
 import { notSent, type Outcome } from './outcomes.ts'
+
+/** ioredis keeps the status `ready` from the end of a connection until its event `close`. */
+export const isWritable = ({ status, stream }: Redis): boolean =>
+  status === 'ready' && stream.writable
 
 /** Sends commands over one connection, in one round trip. Outcomes as of `Sender.send`. */
 export type Send = (redis: Redis, commands: readonly Command[]) => Promise<Outcome[]>

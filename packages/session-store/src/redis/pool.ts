@@ -1,50 +1,55 @@
 import type { Socket } from 'node:net'
 import type { Redis } from 'ioredis'
-import { publishRoundTrip } from '../diagnostics.ts'
-import type { Server } from './client.ts'
-import { type ClientWatch, watchClient } from './client-watch.ts'
+import { publishConnection, publishDisconnection, publishRoundTrip } from '../diagnostics.ts'
+import {
+  checkedRedisOptions,
+  DEADLINES_UNTIL_STALLED,
+  longLivedConnection,
+  type RedisOptions,
+  shortLivedConnection,
+} from './connection.ts'
 import { Deadlines } from './deadlines.ts'
-import { sendWith } from './frame.ts'
-import { DEADLINES_UNTIL_STALLED } from './handshake.ts'
+import { isWritable, sendWith } from './frame.ts'
 import { notSent } from './outcomes.ts'
 import type { Sender } from './sender.ts'
 import { subscribeWith } from './subscribing.ts'
 
 export interface PoolOptions {
-  server: Server
+  redis: string | RedisOptions
   /** How many connections to open. */
   poolSize: number
   deadlineMs: number
 }
 
-interface PooledClient {
+interface Connection {
   readonly redis: Redis
-  readonly watch: ClientWatch
   /** Lists of commands that are waiting for replies. */
   inFlight: number
+  lastError: unknown
 }
 
 /**
  * Sends each list of commands as one frame (frame.ts) over the ready connection with the least in flight. Opens the
  * connections when it first sends something.
+ *
+ * @throws TypeError if the location is invalid, or an option is not supported.
  */
-export function pooled({ server, poolSize, deadlineMs }: PoolOptions): Sender {
+export function pooled({ redis: location, poolSize, deadlineMs }: PoolOptions): Sender {
   const sendTo = sendWith()
-  const stalledAfterMs = DEADLINES_UNTIL_STALLED * deadlineMs
-  const stalls = new Deadlines(stalledAfterMs)
-  const pool = Array.from({ length: poolSize }, (): PooledClient => {
-    const redis = server.shared(deadlineMs)
-    return { redis, watch: watchClient(redis, stalledAfterMs), inFlight: 0 }
-  })
+  const stalls = new Deadlines(DEADLINES_UNTIL_STALLED * deadlineMs)
+  const options = checkedRedisOptions(location)
+  const pool = Array.from({ length: poolSize }, () =>
+    watched(longLivedConnection(options, deadlineMs)),
+  )
   let next = 0
   let isClosed = false
 
   /** Round robin between connections with equally many in flight. */
-  function leastUsed(): PooledClient | undefined {
-    let best: PooledClient | undefined
+  function leastUsed(): Connection | undefined {
+    let best: Connection | undefined
     for (let tried = 0; tried < pool.length; tried++) {
-      const one = pool[(next + tried) % pool.length] as PooledClient
-      if (!one.watch.isReady) continue
+      const one = pool[(next + tried) % pool.length] as Connection
+      if (!isWritable(one.redis)) continue
       if (best === undefined || one.inFlight < best.inFlight) best = one
     }
     if (best) next = (pool.indexOf(best) + 1) % pool.length
@@ -53,47 +58,61 @@ export function pooled({ server, poolSize, deadlineMs }: PoolOptions): Sender {
 
   function noConnection(): Error {
     for (const { redis } of pool) {
-      // After a failover, ioredis may give up ('end') although it should reconnect. The watch has the error.
+      // After a failover, ioredis may give up ('end') although it should reconnect. 'error' has the reason.
       if (['wait', 'end'].includes(redis.status)) redis.connect().catch(() => undefined)
     }
-    const failed = pool.find(({ watch }) => watch.lastError !== undefined)
-    return notSent('there is no connection', failed?.watch.lastError)
-  }
-
-  const send: Sender['send'] = async ({ commands }) => {
-    if (isClosed) throw notSent('the pool is closed')
-    const one = leastUsed()
-    if (!one) throw noConnection()
-    one.inFlight++
-    const late = stalls.start(() => reopen(one.redis))
-    try {
-      publishRoundTrip(commands.length)
-      return await sendTo(one.redis, commands)
-    } finally {
-      stalls.stop(late)
-      one.inFlight--
-    }
+    const failed = pool.find(({ lastError }) => lastError !== undefined)
+    return notSent('there is no connection', failed?.lastError)
   }
 
   return {
     name: 'batch',
-    send,
+    async send({ commands }) {
+      if (isClosed) throw notSent('the pool is closed')
+      const one = leastUsed()
+      if (!one) throw noConnection()
+      one.inFlight++
+      const late = stalls.start(() => reopen(one.redis))
+      try {
+        publishRoundTrip(commands.length)
+        return await sendTo(one.redis, commands)
+      } finally {
+        stalls.stop(late)
+        one.inFlight--
+      }
+    },
     connections: () => ({
       connections: pool.length,
-      ready: pool.filter(({ watch }) => watch.isReady).length,
+      ready: pool.filter(({ redis }) => isWritable(redis)).length,
       server: serverOf(pool[0]?.redis),
     }),
-    subscribe: (...subscription) => subscribeWith(server.short(deadlineMs), ...subscription),
+    subscribe: (...subscription) =>
+      subscribeWith(shortLivedConnection(options, deadlineMs), ...subscription),
     async close() {
       isClosed = true
       await Promise.all(pool.map(({ redis }) => disconnect(redis)))
-      for (const { redis, watch } of pool) {
-        watch.stop()
-        // ioredis prints errors if there is no listener.
-        redis.on('error', () => {})
-      }
     },
   }
+}
+
+/** Keeps the last error of a client, and publishes when a connection opens and when it ends. */
+function watched(redis: Redis): Connection {
+  const connection: Connection = { redis, inFlight: 0, lastError: undefined }
+  let isOpen = false
+  redis.on('error', (error) => {
+    // After a connection has closed, ioredis also emits errors for the commands of its handshake.
+    if (redis.status !== 'reconnecting' || !connection.lastError) connection.lastError = error
+  })
+  redis.on('connect', () => {
+    isOpen = true
+    publishConnection()
+  })
+  // ioredis also emits 'close' for each failed attempt to connect.
+  redis.on('close', () => {
+    if (isOpen) publishDisconnection()
+    isOpen = false
+  })
+  return connection
 }
 
 function serverOf(redis: Redis | undefined): string {

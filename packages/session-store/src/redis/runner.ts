@@ -22,83 +22,160 @@ export type NodeResult<Result> = {
   | { readonly result?: never; readonly error: StoreError }
 )
 
-/** Runs operations with a sender, and applies the deadline, the limit in flight and the table of errors. */
-export interface Runner {
-  readonly sender: Sender
-  /** Operations that are waiting for replies. */
-  readonly inFlight: number
-  /**
-   * Sends the operation and reads its replies.
-   *
-   * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
-   *   `ONETRIP_REFUSED`.
-   */
-  run<Result>(operation: Operation<Result>): Promise<Result>
-  /** The servers that hold keys. @throws StoreError as `run`, if they are not known. */
-  nodes(timeoutMs?: number): Promise<readonly NodeSender[]>
-  /**
-   * Runs a read-only operation on one server, without limit: health checks work while operations wait for it.
-   *
-   * @param timeoutMs Default: the deadline.
-   * @throws StoreError as `run`.
-   */
-  runOn<Result>(node: NodeSender, operation: Operation<Result>, timeoutMs?: number): Promise<Result>
-  /**
-   * Starts a call, which may run several operations, so that `close` waits for it. Call `end` afterwards.
-   *
-   * @throws StoreError `ONETRIP_NOT_SENT` if the store is closing.
-   */
-  begin(): void
-  end(): void
-  /** Aborted by `close`. */
-  readonly closing: AbortSignal
-  /** Rejects further calls, waits for those in flight, and closes the sender: at most the deadline in all. */
-  close(): Promise<void>
-}
-
-interface RunnerLimits {
+interface Limits {
   /** Timeout of an operation. After it, the operation still counts as in flight until it settles. */
   deadlineMs: number
   /** Maximum number of operations in flight; more are rejected. */
   maxInFlight: number
 }
 
-interface AttemptOptions {
-  readOnly: boolean
-  timeoutMs?: number | undefined
-  /** Default true. */
-  limited?: boolean
+interface Unlimited {
+  readOnly: true
+  timeoutMs: number
 }
 
-export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: RunnerLimits): Runner {
-  const deadlines = new Deadlines(deadlineMs)
-  let inFlight = 0
-  let calls = 0
-  const closing = new AbortController()
-  let whenClosed: Promise<void> | undefined
-  let closed = false
-  let onIdle: (() => void) | undefined
+/** Runs operations with a sender, and applies the deadline, the limit in flight and the table of errors. */
+export class Runner {
+  readonly sender: Sender
+  readonly #limits: Limits
+  readonly #deadlines: Deadlines
+  readonly #closing = new AbortController()
+  #whenClosed: Promise<void> | undefined
+  #isClosed = false
+  #calls = 0
+  #inFlight = 0
+  #onIdle: (() => void) | undefined
 
-  function attempt<Sent, Result>(
-    start: () => Promise<Sent>,
-    read: (sent: Sent) => Result,
-    { readOnly, timeoutMs, limited = true }: AttemptOptions,
+  constructor(sender: Sender, limits: Limits) {
+    this.sender = sender
+    this.#limits = limits
+    this.#deadlines = new Deadlines(limits.deadlineMs)
+  }
+
+  /** Operations that are waiting for replies. */
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** Aborted by `close`. */
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  /**
+   * Sends the operation and reads its replies.
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
+   *   `ONETRIP_REFUSED`.
+   */
+  run<Result>(operation: Operation<Result>): Promise<Result> {
+    if (!operationChannel.hasSubscribers) return this.#send(operation, operation)
+    const { commands } = operation
+    const trace = new OperationTrace(commands)
+    return operationChannel.tracePromise(() => this.#send(operation, { commands, trace }), trace)
+  }
+
+  /** The servers that hold keys. @throws StoreError as `run`, if they are not known. */
+  async nodes(timeoutMs = this.#limits.deadlineMs): Promise<readonly NodeSender[]> {
+    const { sender } = this
+    if (sender.nodes) {
+      const known = () => sender.nodes?.() ?? []
+      return await this.#attempt(known, (nodes) => nodes, { readOnly: true, timeoutMs })
+    }
+    const name = sender.connections?.().server ?? sender.name
+    return [{ name, send: (list) => sender.send(list) }]
+  }
+
+  /**
+   * Runs a read-only operation on one server, without limit: health checks work while operations wait for it.
+   *
+   * @param timeoutMs Default: the deadline.
+   * @throws StoreError as `run`.
+   */
+  runOn<Result>(
+    node: NodeSender,
+    operation: Operation<Result>,
+    timeoutMs = this.#limits.deadlineMs,
   ): Promise<Result> {
+    return this.#attempt(
+      () => node.send({ commands: operation.commands }),
+      (outcomes) => readOutcomes(operation, outcomes),
+      { readOnly: true, timeoutMs },
+    )
+  }
+
+  /**
+   * Runs a read-only operation on each server that holds keys. A server that fails, or has not replied after
+   * `timeoutMs`, has an error instead of a result.
+   *
+   * @throws StoreError as `run`, if the servers are not known.
+   */
+  async runOnEach<Result>(
+    operation: Operation<Result>,
+    timeoutMs = this.#limits.deadlineMs,
+  ): Promise<NodeResult<Result>[]> {
+    const until = performance.now() + timeoutMs
+    const nodes = await this.nodes(timeoutMs)
+    const left = Math.max(1, until - performance.now())
+    const results = nodes.map((node) =>
+      this.runOn(node, operation, left).then(
+        (result) => ({ node: node.name, result }),
+        (error: StoreError) => ({ node: node.name, error }),
+      ),
+    )
+    return await Promise.all(results)
+  }
+
+  /**
+   * Runs the round trips of a call, for which `close` waits.
+   *
+   * @throws StoreError `ONETRIP_NOT_SENT` if the store is closing; what the round trips throw.
+   */
+  async call<Result>(trips: () => Promise<Result>): Promise<Result> {
+    if (this.closing.aborted) throw operationError(notSent('the store is closed'), true)
+    this.#calls++
+    try {
+      return await trips()
+    } finally {
+      if (--this.#calls === 0) this.#onIdle?.()
+    }
+  }
+
+  /** Rejects further calls, waits for those in flight, and closes the sender: at most the deadline in all. */
+  close(): Promise<void> {
+    this.#whenClosed ??= this.#close()
+    return this.#whenClosed
+  }
+
+  #send<Result>(operation: Operation<Result>, list: CommandList): Promise<Result> {
+    const read = (outcomes: readonly Outcome[]) => readOutcomes(operation, outcomes)
+    return this.#attempt(() => this.sender.send(list), read, operation)
+  }
+
+  /** Settles within the time. Without `timeoutMs`, the limit in flight applies, too. */
+  #attempt<Sent, Result>(
+    start: () => Promise<Sent> | Sent,
+    read: (sent: Sent) => Result,
+    options: Unlimited | { readonly readOnly: boolean },
+  ): Promise<Result> {
+    const { readOnly } = options
+    const timeoutMs = 'timeoutMs' in options ? options.timeoutMs : undefined
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(operationError(error, readOnly))
-      if (closed) return fail(notSent('the store is closed'))
-      if (limited && inFlight >= maxInFlight) return fail(overloaded(inFlight))
-      inFlight++
+      if (this.#isClosed) return fail(notSent('the store is closed'))
+      const isFull = this.#inFlight >= this.#limits.maxInFlight
+      if (isFull && timeoutMs === undefined) return fail(overloaded(this.#inFlight))
+      this.#inFlight++
       let isLate = false
-      const timer = timeoutMs === undefined ? deadlines : new Deadlines(timeoutMs)
-      const deadline = timer.start(() => {
+      const deadlines = timeoutMs === undefined ? this.#deadlines : new Deadlines(timeoutMs)
+      const deadline = deadlines.start(() => {
         isLate = true
         fail(lateReply(readOnly))
       })
       const settle = (answer: () => void) => {
-        inFlight--
-        if (inFlight === 0) onIdle?.()
-        timer.stop(deadline)
+        this.#inFlight--
+        if (this.#inFlight === 0) this.#onIdle?.()
+        deadlines.stop(deadline)
         if (isLate) return
         try {
           answer()
@@ -113,81 +190,32 @@ export function createRunner(sender: Sender, { deadlineMs, maxInFlight }: Runner
     })
   }
 
-  function send<Result>(operation: Operation<Result>, list: CommandList): Promise<Result> {
-    const { readOnly } = operation
-    const read = (outcomes: readonly Outcome[]) => readOutcomes(operation, outcomes)
-    return attempt(() => sender.send(list), read, { readOnly })
-  }
-
-  function run<Result>(operation: Operation<Result>): Promise<Result> {
-    if (!operationChannel.hasSubscribers) return send(operation, operation)
-    const { commands } = operation
-    const trace = new OperationTrace(commands)
-    return operationChannel.tracePromise(() => send(operation, { commands, trace }), trace)
-  }
-
-  async function nodes(timeoutMs = deadlineMs): Promise<readonly NodeSender[]> {
-    const known = sender.nodes?.bind(sender)
-    if (known) {
-      return await attempt(known, (nodes) => nodes, { readOnly: true, timeoutMs, limited: false })
-    }
-    const name = sender.connections?.().server ?? sender.name
-    return [{ name, send: (list) => sender.send(list) }]
-  }
-
-  function begin(): void {
-    if (closing.signal.aborted) throw operationError(notSent('the store is closed'), true)
-    calls++
-  }
-
-  function end(): void {
-    if (--calls === 0) onIdle?.()
-  }
-
-  async function close(): Promise<void> {
-    closing.abort()
+  async #close(): Promise<void> {
+    this.#closing.abort()
     const timer = new AbortController()
     // The client of a custom sender may wait for a server that does not reply.
+    const { deadlineMs } = this.#limits
     const late = delay(deadlineMs, undefined, { signal: timer.signal }).catch(() => undefined)
     try {
-      await Promise.race([untilIdle(), late])
-      closed = true
-      await Promise.race([sender.close(), late])
+      await Promise.race([this.#untilIdle(), late])
+      this.#isClosed = true
+      await Promise.race([this.sender.close(), late])
     } finally {
       timer.abort()
     }
   }
 
-  async function untilIdle(): Promise<void> {
-    while (calls > 0 || inFlight > 0) {
+  async #untilIdle(): Promise<void> {
+    while (this.#calls > 0 || this.#inFlight > 0) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      onIdle = resolve
+      this.#onIdle = resolve
       await promise
     }
-  }
-
-  return {
-    sender,
-    get inFlight() {
-      return inFlight
-    },
-    run,
-    nodes,
-    runOn: (node, operation, timeoutMs) =>
-      attempt(
-        () => node.send({ commands: operation.commands }),
-        (outcomes) => readOutcomes(operation, outcomes),
-        { readOnly: true, timeoutMs, limited: false },
-      ),
-    begin,
-    end,
-    closing: closing.signal,
-    close: () => (whenClosed ??= close()),
   }
 }
 
 /** A custom sender may throw synchronously or return a plain value. */
-function started<Sent>(start: () => Promise<Sent>): Promise<Sent> {
+function started<Sent>(start: () => Promise<Sent> | Sent): Promise<Sent> {
   try {
     return Promise.resolve(start())
   } catch (error) {

@@ -95,9 +95,12 @@ export class Janitor {
    *   and the run has changed nothing.
    */
   runOnce(): Promise<RetentionRun> {
-    this.#current ??= this.#run(this.#stopping.signal).finally(() => {
-      this.#current = undefined
-    })
+    const { signal } = this.#stopping
+    this.#current ??= this.#context.runner
+      .call(() => this.#run(signal))
+      .finally(() => {
+        this.#current = undefined
+      })
     return this.#current
   }
 
@@ -115,13 +118,11 @@ export class Janitor {
     const startedAt = performance.now()
     const result = { ...NOTHING, worked: false, sweeping: false, durationMs: 0 }
     const lock = new Lock(runner, keys)
-    runner.begin()
     try {
       result.worked = await lock.hold()
       if (result.worked) await this.#work({ result, lock, stopped })
     } finally {
       if (result.worked) await lock.release().catch(() => undefined) // it expires by itself
-      runner.end()
     }
     result.sweeping = this.#sweep !== undefined
     result.durationMs = performance.now() - startedAt

@@ -1,6 +1,6 @@
 import { scoreOf, timeOf } from '../command.ts'
 import { type Entry, forgetSessions } from '../operations/lists.ts'
-import { labelledStatesOf, MAX_LOGIN_SECONDS, statesOf } from '../operations/sessions.ts'
+import { labelledStatesOf, MAX_LOGIN_SECONDS, recentIds, statesOf } from '../operations/sessions.ts'
 import type { Settings } from '../options.ts'
 import type { Runner } from '../redis/runner.ts'
 import { batches, walk } from '../retention/walk.ts'
@@ -86,4 +86,30 @@ export async function sessionsOf(context: ListContext, user: string): Promise<Li
     sessions.push(...(await readEntries(context, user, entries, labelledStatesOf)).sessions)
   }
   return sessions
+}
+
+export interface RecentSession {
+  /** Null for a guest session. */
+  user: string | null
+  /** Milliseconds since 1970. */
+  lastSeenAt: number
+}
+
+/** As `SessionStore.recentSessions`. */
+export async function recentSessions(
+  { runner, keys }: ListContext,
+  limit: number,
+): Promise<RecentSession[]> {
+  const recent = await runner.run(recentIds(keys, limit))
+  if (recent.length === 0) return []
+  const states = await runner.run(
+    statesOf(
+      keys,
+      recent.map(({ id }) => id),
+    ),
+  )
+  return recent.flatMap(({ lastSeenAt }, index) => {
+    const state = states[index]
+    return state ? [{ user: state.user, lastSeenAt }] : []
+  })
 }

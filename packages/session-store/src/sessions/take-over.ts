@@ -5,7 +5,7 @@ import { copyCommands, readStored, type StoredData, writeData } from '../operati
 import { LABEL } from '../operations/encode-fields.ts'
 import { forgetSessions } from '../operations/lists.ts'
 import { GUEST, login, type NewLogin } from '../operations/sessions.ts'
-import { trimViews } from '../operations/views.ts'
+import { trimViews, undoView } from '../operations/views.ts'
 import type { LoginOptions, Settings } from '../options.ts'
 import type { Runner } from '../redis/runner.ts'
 import type { Tokens } from '../tokens/tokens.ts'
@@ -99,7 +99,7 @@ function takeOld(keys: Keys, { id, user }: NewLogin): Operation<OldRecords | und
 
 /**
  * Overwrites views and data of the new session with these records. Returns whether the session still exists; if
- * not, call `undoRewrite`, which removes the views. Keys, all of one part: viewed, login, recent, data.
+ * not, call `undoView`, which removes the views. Keys, all of one part: viewed, login, recent, data.
  */
 function rewrite(
   keys: Keys,
@@ -117,12 +117,6 @@ function rewrite(
     read: (replies) => last.read(replies.slice(-1)) !== 'gone',
   }
 }
-
-const undoRewrite = (keys: Keys, id: string): Operation<void> => ({
-  commands: [['UNLINK', keys.viewed(id)]],
-  readOnly: false,
-  read: () => undefined,
-})
 
 /**
  * The session id of `options.from`; undefined if that token is invalid or expired. Clients send this token, so
@@ -174,7 +168,7 @@ export async function loginFrom(
     }
     if (last !== undefined && !isSame(last, copied)) {
       const exists = await runner.run(rewrite(keys, input, last, now()))
-      if (!exists) await runner.run(undoRewrite(keys, input.id))
+      if (!exists) await runner.run(undoView(keys, { id: input.id }))
     }
   } catch {
     // The login has succeeded, with the old session's records from before this call.
