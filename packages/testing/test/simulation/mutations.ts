@@ -49,8 +49,8 @@ export const mutations: readonly Mutation[] = [
     ],
     [
       'undoing a view keeps the list',
-      "['DEL', keys.viewed(id)],\n      ['ZINCRBY'",
-      "['PING'],\n      ['ZINCRBY'",
+      "commands: [['DEL', keys.viewed(id)], ...uncount]",
+      "commands: [['PING'], ...uncount]",
     ],
   ]),
   ...inFile('session-store/src/operations/view-once.ts', [
@@ -106,8 +106,8 @@ export const mutations: readonly Mutation[] = [
   ...inFile('session-store/src/errors.ts', [
     [
       'an unknown outcome is said to have written nothing',
-      'mayHaveWritten: true,\n})',
-      'mayHaveWritten: false,\n})',
+      '...refused(503, meaning), mayHaveWritten: true })',
+      '...refused(503, meaning), mayHaveWritten: false })',
     ],
   ]),
   ...inFile('testing/src/scripts.ts', [
