@@ -83,11 +83,10 @@ export function betterAuthStorage(store: Pick<SessionStore, 'run'>, prefix = 'be
 
     /** Counts in a fixed window. @param ttl In seconds. */
     async increment(key: string, ttl: number) {
-      const name = prefix + key
       return Number(
         await run([
-          ['INCR', name],
-          ['EXPIRE', name, ttl, 'NX'],
+          ['INCR', prefix + key],
+          ['EXPIRE', prefix + key, ttl, 'NX'],
         ]),
       )
     },
