@@ -90,6 +90,24 @@ test.each([
   expect(lines.length).toBeLessThanOrEqual(most)
 })
 
+test('README.md has rows of the comparison of session stores as they were measured', () => {
+  const rowsOf = (name: string) => {
+    const lines = readFileSync(join(root, name), 'utf8').split('<!-- conformance -->')[1] ?? ''
+    const table = /^(?:\|.*\n)+/m.exec(lines)?.[0] ?? ''
+    const cells = [...table.matchAll(/^\| (.*) \|$/gm)].map(([, row = '']) => row.split(/ +\| +/))
+    const [head = [], , ...rows] = cells
+    return rows.map((row) => new Map(row.map((cell, index) => [head[index]?.trim(), cell.trim()])))
+  }
+  const key = 'what should hold'
+  const measured = rowsOf('docs/measurements/session-stores.md')
+  const shown = rowsOf('README.md')
+  expect(shown.length).toBeGreaterThan(4)
+  for (const row of shown) {
+    const found = measured.find((one) => one.get(key) === row.get(key))
+    for (const [name, cell] of row) expect(found?.get(name), `${row.get(key)}: ${name}`).toBe(cell)
+  }
+})
+
 test('containers.md names settings that the API has for Kubernetes', () => {
   const read = (name: string) => readFileSync(join(root, name), 'utf8')
   const settings = matches(read('apps/api/.env.example'), /^(\w+)=/gm)
