@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { request } from 'node:https'
+import { connect } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -17,6 +17,7 @@ const PASSWORD = 'correct horse battery staple'
 let stack: Stack
 let folder: string
 let httpsPort: number
+let httpPort: number
 let authority: string
 
 beforeAll(async () => {
@@ -27,7 +28,7 @@ beforeAll(async () => {
   await outputOf(['docker', 'build', '-f', 'apps/api/Dockerfile', '-t', 'onetrip-api', repository])
   await outputOf([...run, 'onetrip-api', 'sh', '-c', script])
   vi.stubEnv('USERS_DATABASE', join(folder, 'users.db'))
-  ;[httpsPort = 0] = await freePorts(1)
+  ;[httpsPort = 0, httpPort = 0] = await freePorts(2)
   const certificates = makeCertificates(folder)
   authority = certificates.authority.cert
   const site = join(folder, 'site.pem')
@@ -36,6 +37,7 @@ beforeAll(async () => {
   vi.stubEnv('CERTIFICATE_FILE', site)
   vi.stubEnv('HTTPS_ADDRESS', '127.0.0.1')
   vi.stubEnv('HTTPS_PORT', String(httpsPort))
+  vi.stubEnv('HTTP_PORT', String(httpPort))
   const overrides = ['docker/password.yml', 'docker/https.yml'].map((file) =>
     readFile(join(repository, file), 'utf8'),
   )
@@ -69,15 +71,25 @@ test('in production, users of the database log in to both APIs with their passwo
 })
 
 test('with a certificate, the proxy publishes the batch API with TLS, and the rest as before', async () => {
-  const asked = request(`https://127.0.0.1:${httpsPort}/readyz`, { ca: authority })
-  asked.end()
-  const [answer] = await once(asked, 'response')
-  expect(answer.statusCode).toBe(200)
-  expect(JSON.parse(await text(answer))).toEqual({ status: 'ready', strategy: 'batch' })
+  // HTTP/2, and JSON in an error of the proxy.
+  const session = connect(`https://127.0.0.1:${httpsPort}`, { ca: authority })
+  const get = async (path: string) => {
+    const stream = session.request({ ':path': path })
+    const [headers] = await once(stream, 'response')
+    return { headers, body: JSON.parse(await text(stream)) }
+  }
+  const ready = await get('/readyz')
+  expect(ready.body).toEqual({ status: 'ready', strategy: 'batch' })
+  expect(ready.headers['strict-transport-security']).toBe('max-age=31536000')
+  const metrics = await get('/%6detrics')
+  expect(metrics.headers[':status']).toBe(404)
+  expect(metrics.body).toMatchObject({ statusCode: 404, code: 'API_NOT_FOUND' })
+  session.close()
+
+  const redirected = await fetch(`http://127.0.0.1:${httpPort}/me?a=b`, { redirect: 'manual' })
+  expect(redirected.status).toBe(308)
+  expect(redirected.headers.get('location')).toBe(`https://127.0.0.1:${httpsPort}/me?a=b`)
   const { NetworkSettings } = await stack.container('proxy')
-  expect(Object.keys(NetworkSettings.Ports).toSorted()).toEqual([
-    '3000/tcp',
-    '3001/tcp',
-    '3443/tcp',
-  ])
+  const ports = ['3000/tcp', '3001/tcp', '3080/tcp', '3443/tcp']
+  expect(Object.keys(NetworkSettings.Ports).toSorted()).toEqual(ports)
 })

@@ -58,7 +58,7 @@ describe('secrets', () => {
 describe('hardening', () => {
   test('no process runs as root or can gain privileges', async () => {
     const containers = await stack.containers()
-    expect(containers).toHaveLength(4)
+    expect(containers).toHaveLength(5)
     for (const { Id, Name, HostConfig } of containers) {
       const processes = await outputOf(['docker', 'top', Id, '-eo', 'uid,pid,comm'])
       const uids = processes.match(/^ *\d+/gm)?.map(Number) ?? []
@@ -84,7 +84,7 @@ describe('hardening', () => {
 describe('network exposure', () => {
   test('only the proxy publishes ports, on loopback', async () => {
     const containers = await stack.containers()
-    expect(containers).toHaveLength(4)
+    expect(containers).toHaveLength(5)
     for (const { Name, NetworkSettings } of containers) {
       const published = Object.values(NetworkSettings.Ports).flatMap((ports) => ports ?? [])
       expect(published.length > 0, Name).toBe(Name.includes('proxy'))
@@ -92,13 +92,20 @@ describe('network exposure', () => {
     }
   })
 
-  test('the proxy rejects /metrics in every spelling', async () => {
-    for (const url of [stack.urls.pooled, stack.urls.naive]) {
-      for (const path of ['/metrics', '/%6detrics', '/metrics?all', '//metrics']) {
-        expect((await fetch(`${url}${path}`)).status, path).toBe(404)
-      }
-      expect((await fetch(`${url}/openapi.json`)).status).toBe(200)
+  test('the proxy has the metrics that the page links to, and no other', async () => {
+    const { pooled, naive } = stack.urls
+    expect((await fetch(`${pooled}/metrics`)).status).toBe(200)
+    for (const path of ['/metrics', '/%6detrics', '/metrics?all', '//metrics']) {
+      const answer = await fetch(`${naive}${path}`)
+      expect(answer.status, path).toBe(404)
+      expect(await answer.json()).toMatchObject({ code: 'API_NOT_FOUND' })
     }
+  })
+
+  test('the proxy logs each change once', async () => {
+    const { output } = await stack.try(['logs', '--no-color', 'proxy'])
+    const up = output.match(/Server api\/api-1 \('api'\) is UP/g) ?? []
+    expect(up, output).toHaveLength(1)
   })
 
   test('the proxy cannot reach Redis, and only the proxy is in a network with external access', async () => {
@@ -114,7 +121,33 @@ describe('network exposure', () => {
   })
 })
 
-test('the load service prints its table and writes its results to the volume', async () => {
+test('race and wire of the page work, and have no command of the terminal', async () => {
+  const url = `${stack.urls.pooled}/demo`
+  const post = (path: string, body: object) =>
+    fetch(`${url}/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const lanes = ['naive', 'batch']
+  const traced = await post('wire', { lanes, distanceMs: 1 })
+  expect(await traced.json()).toMatchObject({ lanes: lanes.map((strategy) => ({ strategy })) })
+  const events = (await fetch(`${url}/race/events`)).body
+  expect((await post('race', { lanes, connections: 16, distanceMs: 0 })).status).toBe(202)
+  let text = ''
+  for await (const chunk of events?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk
+    if (/^event: (done|failed)\ndata: .*\n\n/m.test(text)) break
+  }
+  const [, name, data = ''] = /^event: (done|failed)\ndata: (.*)$/m.exec(text) ?? []
+  expect({ name, ...JSON.parse(data) }).toMatchObject({ name: 'done', command: null })
+})
+
+test('the load service prints its table, writes its results to the volume, and restarts nothing', async () => {
+  await stack.up({ REDIS_IO_THREADS: '3' })
+  const startedAt = async () =>
+    (await stack.containers()).map(({ State }) => State.StartedAt).sort()
+  const before = await startedAt()
   const options = ['--duration', '1', '--rounds', '1', '--warmup', '0.5', '--connections', '8']
   const printed = await stack.compose(['run', '--rm', '-T', 'load', ...options])
   expect(printed).toMatch(/^variant +requests\/s/m)
@@ -131,6 +164,9 @@ test('the load service prints its table and writes its results to the volume', a
     { case: { variant: 'batch' }, values: { requestsPerSecond: expect.any(Number) } },
   ])
   for (const sample of samples) expect(sample).not.toHaveProperty('errors')
+  expect(await startedAt()).toEqual(before)
+  expect(await stack.redisCli('redis', 'operator', 'CONFIG', 'GET', 'io-threads')).toContain('3')
+  expect(await (await fetch(`${stack.urls.pooled}/items/popular`)).text()).not.toContain('load-')
 })
 
 test('the report of the load service is shown at /report', async () => {

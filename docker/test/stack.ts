@@ -11,6 +11,7 @@ const READY_MS = 120_000
 // The tests set these themselves; values from the shell are ignored.
 const OUR_SETTINGS = [
   'REDIS_BUILD',
+  'REDIS_IO_THREADS',
   'REDIS_APPENDFSYNC',
   'STRATEGY',
   'PUBLISH_ADDRESS',

@@ -204,7 +204,7 @@ export interface Done extends Pick<RaceInput, 'connections' | 'distanceMs'> {
   steps: string[]
   /** A warning if other programs took too much CPU time; otherwise null. */
   disturbed: string | null
-  /** A command line that repeats the race in the terminal; null on a cluster. */
+  /** A command line that repeats the race in the terminal; null on a cluster and in Compose. */
   command: string | null
 }
 

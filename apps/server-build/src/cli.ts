@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type BuildOptions, ensureBuilt } from './build.ts'
 import {
@@ -13,6 +14,7 @@ import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
 import { createProgress } from './progress.ts'
 import { type RunOptions, serverCommand } from './run.ts'
+import { users } from './users.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -53,7 +55,8 @@ Examples:
   npm run redis -- build                              builds everything
   npm run redis -- run patched --port 6390
   npm run redis -- run stock -- --appendonly no       passes an argument to redis-server
-  npm run redis -- build --source redis-8.0.6.tar.gz  builds without a network`,
+  npm run redis -- build --source redis-8.0.6.tar.gz  builds without a network
+  npm run redis -- users --secrets secrets            prints the users for another Redis`,
   )
   .showHelpAfterError('(use --help for usage)')
   .exitOverride()
@@ -117,6 +120,22 @@ program
     const server = await serverCommand(job, build, options, serverArguments)
     stopListeningForSignals()
     process.execve?.(server.program, [server.program, ...server.args], process.env)
+  })
+
+program
+  .command('users')
+  .description('print the users of users.acl as lines of an ACL file, for a Redis of your own')
+  .requiredOption('--secrets <folder>', 'folder of their passwords; missing ones are generated')
+  .option('--cluster', 'for a node of a cluster: also the users of cluster.acl')
+  .addHelpText(
+    'after',
+    `
+Append the lines to the ACL file of your Redis (its setting aclfile) and run ACL LOAD, or execute each as a command:
+ACL SETUSER and the words after "user". The first line turns off the default user: leave it out if others need it.
+The API reads its password from the file SECRETS/api/redis-password (setting REDIS_PASSWORD_FILE).`,
+  )
+  .action(async ({ secrets, cluster }: { secrets: string; cluster?: boolean }) => {
+    process.stdout.write(await users(resolve(secrets), cluster))
   })
 
 program.hook('preAction', (_, command) => {

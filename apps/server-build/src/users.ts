@@ -19,10 +19,10 @@ export function passwordFile(secrets: string, user: UserName): string {
 }
 
 /**
- * Writes an ACL file from `users.acl`; for a node of a cluster, also from `cluster.acl`. Passwords are read from
- * `passwordFile`, which is created if it does not exist. All files are readable by their owner only.
+ * The content of an ACL file: `users.acl`, for a node of a cluster with `cluster.acl`. Passwords are read from
+ * `passwordFile`, which is created, readable by its owner only, if it does not exist.
  */
-export async function writeUsers(secrets: string, path: string, cluster = false): Promise<void> {
+export async function users(secrets: string, cluster = false): Promise<string> {
   const names = cluster ? [...userNames, ...clusterUserNames] : userNames
   const passwords = await Promise.all(
     names.map((user) => storedPassword(passwordFile(secrets, user))),
@@ -36,8 +36,14 @@ export async function writeUsers(secrets: string, path: string, cluster = false)
   let text = await readFile(template, 'utf8')
   // CONFIG GET would show the password of the user replication.
   if (cluster) text = text.replace(' +config|get', '') + (await readFile(clusterTemplate, 'utf8'))
+  return aclFile(text, hashes)
+}
+
+/** Writes an ACL file, readable by its owner only; see `users`. */
+export async function writeUsers(secrets: string, path: string, cluster = false): Promise<void> {
+  const text = await users(secrets, cluster)
   await rm(path, { force: true }) // an existing file would keep its mode
-  await writeFile(path, aclFile(text, hashes), { mode: 0o600 })
+  await writeFile(path, text, { mode: 0o600 })
 }
 
 /**

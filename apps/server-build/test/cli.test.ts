@@ -1,7 +1,8 @@
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { writeUsers } from '../src/users.ts'
 import { tinyRedis } from './tiny-redis.ts'
 
 const wrongUsage: [args: string[], message: string][] = [
@@ -69,4 +70,35 @@ test('does not take over a Unix socket that is in use', async () => {
   const { code, stderr } = await tiny.run(['run', '--unixsocket', socket])
   expect(stderr).toContain(`A server is already listening on ${socket}`)
   expect(code).toBe(1)
+})
+
+test('users prints the ACL file of a server with the same secrets', async () => {
+  const tiny = await tinyRedis()
+  const secrets = join(tiny.directory, 'secrets')
+  const acl = join(tiny.directory, 'users.acl')
+  for (const isCluster of [false, true]) {
+    const args = ['users', '--secrets', secrets, ...(isCluster ? ['--cluster'] : [])]
+    const { code, stdout } = await tiny.run(args)
+    expect(code).toBe(0)
+    await writeUsers(secrets, acl, isCluster)
+    expect(stdout).toBe(await readFile(acl, 'utf8'))
+  }
+})
+
+test('without a source, says what to do, here and in the build of an image', async () => {
+  const tiny = await tinyRedis()
+  await writeFile(join(tiny.directory, 'apt-get'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  const env = {
+    PATH: `${tiny.directory}:${process.env.PATH}`,
+    HTTPS_PROXY: 'http://127.0.0.1:1',
+    https_proxy: 'http://127.0.0.1:1',
+    NO_PROXY: '',
+    no_proxy: '',
+  }
+  const hint = async (BUILDS_IMAGE: string) =>
+    (await tiny.run(['build', 'patched'], { ...env, BUILDS_IMAGE })).stderr
+  expect(await hint('')).toContain('npm run redis -- build --source redis-8.0.6.tar.gz')
+  expect(await hint('1')).toContain(
+    'REDIS_SOURCE=docker/redis-8.0.6.tar.gz docker compose build redis',
+  )
 })

@@ -29,10 +29,14 @@ export function hideCredentials(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1')
 }
 
-/** Whether the host of a URL (of a Redis or an API) is this machine. */
+/**
+ * Whether the host of a URL (of a Redis or an API) is this machine, or `OWN_HOST`: the container of Redis in
+ * docker-compose.yml, for the demo service.
+ */
 export function isLocal(url: string): boolean {
   const { protocol, hostname = '' } = URL.parse(url) ?? {}
-  return protocol === 'unix:' || /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname)
+  if (protocol === 'unix:' || /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname)) return true
+  return hostname !== '' && hostname === process.env.OWN_HOST
 }
 
 /** The option that allows load on another machine. */

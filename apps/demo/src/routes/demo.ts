@@ -30,7 +30,7 @@ const EVENTS = `Server-sent events with JSON data. Lanes are numbered from 0.
 - \`turn\`: end of a lane's turn, with its totals. CPU times are in microseconds.
 - \`done\` or \`failed\` (\`message\`). \`done\` has sums, medians and their range, a \`sentence\`, with more than two
   lanes a sentence for each step (\`steps\`), \`disturbed\` (a warning or null), and the \`command\` that repeats the race
-  in the terminal (null on a cluster). \`/race/<id>\` is the page of the result.`
+  in the terminal (null on a cluster and in Compose). \`/race/<id>\` is the page of the result.`
 
 const { repository: { url: repository = '' } = {} } = JSON.parse(
   readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'),

@@ -11,7 +11,7 @@ interface ReportOptions {
 }
 
 const NO_REPORT =
-  'no report yet: npm run load creates one, and npm start serves it here (setting REPORT_FILE)'
+  'no report yet: npm run load (in Compose: docker compose run --rm load) creates one, which appears here (setting REPORT_FILE)'
 
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -94,7 +94,9 @@ export class RaceTrack {
     const signal = AbortSignal.any([stopping, timeout, broken.signal])
     try {
       const data = await this.#race(started, signal, (error) => broken.abort(error))
-      const command = parseLocation(this.#options.redis).cluster ? null : commandOf(started)
+      // In containers, no command in a terminal repeats it.
+      const hasNone = parseLocation(this.#options.redis).cluster || process.env.OWN_HOST
+      const command = hasNone ? null : commandOf(started)
       const machine = `${cpus()[0]?.model ?? 'unknown CPU'}, ${cpus().length} cores`
       const done = { ...data, date: new Date().toISOString(), machine, command }
       await this.results

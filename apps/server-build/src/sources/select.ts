@@ -77,13 +77,17 @@ async function newest(job: Job, directory: string): Promise<Source> {
     }
   }
   const { version } = newestRelease()
+  const file = `redis-${version}.tar.gz`
+  const [place, command] = job.env.BUILDS_IMAGE
+    ? [`docker/${file} in the repository`, `REDIS_SOURCE=docker/${file} docker compose build redis`]
+    : [file, `npm run redis -- build --source redis-${version}.tar.gz`]
   throw new RedisBuildError(
     'SOURCE_UNAVAILABLE',
     `Could not download the source of Redis:
 ${failures.map((failure) => `  - ${failure}`).join('\n')}
-Download ${releaseUrl(version)} on another machine and pass the file:
+Download ${releaseUrl(version)} on another machine, save it as ${place}, and run:
 
-    npm run redis -- build --source redis-${version}.tar.gz`,
+    ${command}`,
   )
 }
 

@@ -40,6 +40,7 @@ const READ_COMMANDS = new Set(
   ),
 )
 
+/** Whether a command changes nothing, so that it can be sent again. */
 export const isRead = ([name]: Command): boolean => READ_COMMANDS.has(name)
 
 export const isNotSent = (outcome: unknown): outcome is StoreError =>
