@@ -31,7 +31,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   naive: 'a new connection per request with ioredis’s defaults, one command after another, quit()',
   'naive-lean': 'like naive, but the client sends no commands of its own when it connects',
   sequential: 'a long-lived connection, one command after another',
-  pipeline: 'a long-lived connection, one ioredis pipeline per request (as in the source articles)',
+  pipeline: 'a long-lived connection, one ioredis pipeline per request (as in Redis in Action)',
   'pipeline-framed':
     'a long-lived connection, one pipeline per request, encoded by the store as one string',
   batch: 'a long-lived connection, one pipeline for up to 64 concurrent requests',

@@ -40,7 +40,7 @@ test('calls begin at a steady rate, up to a maximum in flight', async () => {
   expect(most).toBe(3)
 })
 
-test('a link is one of the source articles, or has any round trip time and bandwidth', () => {
+test('a link is one of the articles, or has any round trip time and bandwidth', () => {
   expect(links(linkNames.join(',')).map(({ distant }) => distant)).toEqual([
     null,
     null,

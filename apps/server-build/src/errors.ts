@@ -6,6 +6,7 @@ export type RedisBuildErrorCode =
   | 'PATCH_REJECTED'
   | 'COMPILE_FAILED'
   | 'BUILD_BROKEN'
+  | 'HOME_NOT_WRITABLE'
   | 'LOCK_LOST'
   | 'SERVER_UNUSABLE'
 

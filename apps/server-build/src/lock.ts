@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import lockfile from 'proper-lockfile'
 import { RedisBuildError } from './errors.ts'
@@ -12,11 +14,11 @@ const RETRY_AFTER_MS = 250
  * Runs `work` while no other process downloads or builds in the same home; waits for the lock if it is taken.
  * The temporary folder is empty at the start and is removed at the end.
  *
- * @throws RedisBuildError (LOCK_LOST) if another process takes the lock meanwhile.
+ * @throws RedisBuildError (LOCK_LOST) if another process takes the lock meanwhile; (HOME_NOT_WRITABLE).
  */
 export async function locked<T>(job: Job, work: (job: Job) => Promise<T>): Promise<T> {
   const { redis, temporary } = job.home
-  await mkdir(redis, { recursive: true })
+  await createHome(redis)
   const lost = new AbortController()
   const release = await acquire(job, lost)
   const removeTemporary = () => rm(temporary, { recursive: true, force: true })
@@ -26,6 +28,19 @@ export async function locked<T>(job: Job, work: (job: Job) => Promise<T>): Promi
   } finally {
     if (!lost.signal.aborted) await removeTemporary()
     await release().catch(() => {}) // fails if the lock was lost
+  }
+}
+
+/** Creates a folder, with those that it is in. Not `mkdir` with `recursive`, which never ends below /proc. */
+async function createHome(path: string): Promise<void> {
+  const missing: string[] = []
+  for (let folder = path; !existsSync(folder); folder = dirname(folder)) missing.unshift(folder)
+  try {
+    for (const folder of missing) await mkdir(folder)
+  } catch (error) {
+    if (existsSync(path)) return // another process was faster
+    const message = `Cannot create ${path}: ${(error as Error).message}. Set ONETRIP_HOME to a writable folder.`
+    throw new RedisBuildError('HOME_NOT_WRITABLE', message, { cause: error })
   }
 }
 

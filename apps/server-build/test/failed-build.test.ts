@@ -98,3 +98,11 @@ test('names the file or URL of a source that is not available', async () => {
     stderr: expect.stringContaining('http://127.0.0.1:1/redis.tar.gz: fetch failed'),
   })
 })
+
+test('names a home that cannot be created', async () => {
+  const tiny = await tinyRedis()
+  const { code, stderr } = await tiny.run(['build', 'tools'], { ONETRIP_HOME: '/proc/onetrip' })
+  expect(code).toBe(1)
+  expect(stderr).toContain('Cannot create /proc/onetrip/redis')
+  expect(stderr).toContain('Set ONETRIP_HOME')
+})

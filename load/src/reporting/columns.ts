@@ -106,12 +106,12 @@ export const across = (
     },
   }))
 
-/** Figures of the source articles, nested by the values of one or more factors. */
+/** Figures of the articles, nested by the values of one or more factors. */
 interface ArticleFigures {
   readonly [value: string]: number | string | ArticleFigures
 }
 
-/** A column with the source articles' figure for the same case. */
+/** A column with the articles' figure for the same case. */
 export const fromArticles = (
   head: string,
   figures: ArticleFigures,

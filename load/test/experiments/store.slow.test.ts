@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { allStrategies } from '../../src/compared-strategies.ts'
 import { runExperiment } from '../support/experiment.ts'
 
-test('measures all strategies over several links, and shows the source articles', async () => {
+test('measures all strategies over several links, and shows the articles', async () => {
   const { text, result } = await runExperiment('store', [
     '--quick',
     '--links=loopback,switch,20ms@1Gb/s',

@@ -16,7 +16,7 @@ export interface Finding {
   /** The effect of the remedy, in words. */
   saves: string
   evidence: string[]
-  /** What the source articles say, and our figures where they differ. Null if the articles say nothing. */
+  /** What the articles say, and our figures where they differ. Null if the articles say nothing. */
   articles: string | null
   remedy: string
 }

@@ -39,6 +39,6 @@ export const memberScores = (reply: Reply | undefined): [member: string, score: 
   ])
 }
 
-/** Converts milliseconds to Unix seconds with fraction, which Redis stores as in the source articles. */
+/** Converts milliseconds to Unix seconds with fraction, which Redis stores as in Redis in Action. */
 export const scoreOf = (time: number): number => time / 1000
 export const timeOf = (score: Reply | undefined): number => Math.round(1000 * Number(score ?? 0))

@@ -63,7 +63,7 @@ interface SessionsPart {
 
 const articleParts = [{ login: 'login:', recent: 'recent:' }]
 
-/** The key names of the source articles (Redis in Action), for one Redis. The default. */
+/** The key names of Redis in Action, for one Redis. The default. */
 export const articleKeys: Keys = {
   login: () => 'login:',
   recent: () => 'recent:',

@@ -97,7 +97,7 @@ export function testModel(tested: Tested): void {
       tokens: { ...tokens, clock: () => clock.now },
     })
 
-  test('keeps the records described in the source articles', async () => {
+  test('keeps the records described in Redis in Action', async () => {
     const store = await storeWith()
     const token = issueToken(store)
     const id = idOf(token)

@@ -6,7 +6,7 @@ import { idOf } from './fixture.ts'
 /** A token without a session. */
 export const issueToken = (store: SessionStore): string => store.tokens.issue()
 
-/** `update_token` of the source articles: starts or refreshes the session of a token, and records a view. */
+/** `update_token` of Redis in Action: starts or refreshes the session of a token, and records a view. */
 export async function runUpdateToken(
   store: SessionStore,
   token: string,

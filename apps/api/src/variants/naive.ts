@@ -5,7 +5,7 @@ import { nameOf, notSent, shortConnection, subscribing, type Target } from './co
 import { oneByOne } from './sequential.ts'
 
 /**
- * The pattern that the source articles warn of: every operation opens a connection, with ioredis's default handshake
+ * The pattern that articles on Redis warn of: every operation opens a connection, with ioredis's default handshake
  * (HELLO, client info, INFO as a ready check), sends one command per round trip, and closes the connection with QUIT.
  *
  * @param open Default: a connection with ioredis's handshake. It must not retry.

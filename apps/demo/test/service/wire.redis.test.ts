@@ -8,7 +8,7 @@ const kindsOf = ({ exchanges }: Wire) => exchanges.map(({ kind }) => kind)
 const commandsOf = ({ exchanges }: Wire) =>
   exchanges.filter(({ kind }) => kind === 'send').map(({ lines }) => lines)
 
-/** The commands of a view as in the source articles, without the time. */
+/** The commands of a view as in Redis in Action, without the time. */
 const view = [
   'ZADD recent: XX <time> <session>',
   'ZADD viewed:<session> <time> race-item-1',

@@ -12,7 +12,7 @@ import { namesOption, numbers } from '../redis/options.ts'
 
 const workloads = {
   realistic: { sessions: 1_000, items: 1_000, reads: 0.2 },
-  /** The benchmark of the source articles: one token, one item, only views. */
+  /** The benchmark of the articles: one token, one item, only views. */
   articles: { sessions: 1, items: 1, reads: 0 },
 }
 type WorkloadName = keyof typeof workloads

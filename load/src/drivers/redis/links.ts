@@ -16,7 +16,7 @@ export interface LinkPlan {
   distant: { roundTripMs: number; rate: string } | null
 }
 
-/** The links of the source articles: round trip time and bandwidth, or null without a relay. */
+/** The links of the articles: round trip time and bandwidth, or null without a relay. */
 const named = { unix: null, loopback: null, switch: '0.271ms@1Gb/s', vpn: '48ms@1.8Mb/s' }
 
 export const linkNames: readonly string[] = Object.keys(named)

@@ -35,7 +35,7 @@ ${variants.map((name) => `  ${name.padEnd(17)}${descriptions[name]}`).join('\n')
 
 Workloads:
   realistic   many sessions; POST /views, and a share of GET /me, /me/views and /items/popular
-  articles    one session and one item, only POST /views, as in the source articles
+  articles    one session and one item, only POST /views, as in the articles
 
 With several --connections, --links, --redis-build or --io-threads, every variant is compared with the baseline under
 the same conditions. Each Redis and link has APIs of its own. A relay simulates a distance such as 1ms@1Gb/s.

@@ -29,7 +29,7 @@ export const pipelines: Preset = {
   title: 'Redis: pipelines',
   summary: 'GET and SET in pipelines of 1 to 100, and MGET and MSET',
   about: `
-The source articles ran redis-benchmark with 50 clients, with and without -P 100. Rates count values: a GET or SET
+The articles ran redis-benchmark with 50 clients, with and without -P 100. Rates count values: a GET or SET
 reads or writes one value, an MGET of 10 keys reads 10. The latency is from the write of a pipeline to the first
 byte of a reply.
 

@@ -17,7 +17,7 @@ const ways = [...transports, 'veth'] as const
 export const commandNames = ['GET', 'SET', 'MIX', 'MGET', 'LPUSH'] as const
 /** What `--sets` accepts. */
 export const sets = ['usual', 'node-clients', 'info', 'big-keys', 'large-requests'] as const
-/** What `--shape` accepts: loads of the source articles, and loads that leave Redis idle most of the time. */
+/** What `--shape` accepts: loads of the articles, and loads that leave Redis idle most of the time. */
 export const articleShapes = ['get-8000', 'ping-10000', 'ping-10000-kept'] as const
 const lightShapes = ['rates', 'burst', 'half-close'] as const
 const shapes = [...articleShapes, ...lightShapes] as const

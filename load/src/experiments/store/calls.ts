@@ -41,7 +41,7 @@ const ITEMS = 1_000
 const WARM_UP = 0.2
 
 /**
- * The loop of `benchmark_update_token` in the source articles: each caller makes the next call when the previous one
+ * The loop of `benchmark_update_token` in Redis in Action: each caller makes the next call when the previous one
  * has returned, until the time is over. Then the number of calls is compared with the views that Redis counted.
  *
  * @returns latencies in milliseconds, and CPU time per call in microseconds.

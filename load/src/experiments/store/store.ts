@@ -48,13 +48,13 @@ const tableFour: Readonly<Record<string, Record<'sequential' | 'pipeline', numbe
   vpn: { sequential: 3.67, pipeline: 18.2 },
 }
 
-/** `benchmark_update_token` of the source articles, for all strategies and links. */
+/** `benchmark_update_token` of Redis in Action, for all strategies and links. */
 export const store: Experiment<StoreOptions, Bench> = {
   name: 'store',
   title: 'The store alone, by strategy and link to Redis',
   summary: 'calls per second of the store, by strategy and link to Redis',
   about: `
-Runs an operation of the store in a loop, by default one call at a time, over the links of the source articles:
+Runs an operation of the store in a loop, by default one call at a time, over the links of the articles:
 unix, loopback, switch (0.271 ms, 1 Gb/s) and vpn (48 ms, 1.8 Mb/s), or any other link, such as 5ms@100Mb/s. A
 relay simulates distant links (npm run load -- relay --help). Its delay is adjusted so that a PING takes the round
 trip time of the link.
@@ -73,7 +73,7 @@ Examples:
   configure(command) {
     const operation = new Option(
       '--operation <name>',
-      'updateToken (as in the source articles), recordView, or the view of examples/pattern',
+      'updateToken (as in Redis in Action), recordView, or the view of examples/pattern',
     )
     const all = linkNames.join(',')
     const threads = "Redis's threads, including the main thread"
@@ -203,6 +203,6 @@ function bySize(all: Rows, name: string): Section {
 const hasSettings = (rows: Rows) =>
   rows.values('poolSize').length > 1 || rows.values('ioThreads').length > 1
 
-/** Whether the options match the source articles: updateToken, one call at a time over one connection. */
+/** Whether the options match the articles: updateToken, one call at a time over one connection. */
 const isAsInArticles = (rows: Rows, { options }: Result) =>
   options.operation === 'update-token' && String(options.concurrency) === '1' && !hasSettings(rows)

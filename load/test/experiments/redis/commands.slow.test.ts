@@ -85,7 +85,7 @@ test('node-clients shows the share of redis-benchmark that clients of Node reach
 
 const firstWord = (name: unknown) => /^[A-Z]+/.exec(String(name))?.[0]
 
-test('commands runs the default tests of redis-benchmark and shows the source articles', async () => {
+test('commands runs the default tests of redis-benchmark and shows the articles', async () => {
   const { text, result } = await runExperiment('redis commands', [
     '--quick',
     '--sets=usual',

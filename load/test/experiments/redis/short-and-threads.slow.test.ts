@@ -67,7 +67,7 @@ describe('redis short', () => {
     for (const { errors } of result.samples) expect(errors).toBeUndefined()
   })
 
-  test('--shape runs redis-benchmark like the source articles', async () => {
+  test('--shape runs redis-benchmark like the articles', async () => {
     const shape = ['--shape=get-8000', '--requests=10000']
     const args = [...once, ...shape, '--threads=2']
     const { text, result } = await runExperiment('redis short', args)

@@ -8,7 +8,7 @@ const ioThreads = experimentOf('redis threads') as Experiment
 
 // core/documents.test.ts checks the report of the published result.
 
-test('with the load of the source articles, their table stands next to ours', () => {
+test('with the load of the articles, their table stands next to ours', () => {
   const samples = [1, 4].flatMap((threads) =>
     runsOf(
       { command: 'MIX', bytes: 100, pipeline: 1, build: 'patched', threads },

@@ -2,7 +2,7 @@ import { type Command, memberScores, type Operation, scoreOf, timeOf } from '../
 import type { Keys } from '../keys.ts'
 import { userOf } from './sessions.ts'
 
-/** How many recently viewed items a session keeps, as in the source articles. */
+/** How many recently viewed items a session keeps, as in Redis in Action. */
 export const KEPT_VIEWS = 25
 
 export const trimViews = (keys: Keys, id: string): Command => [
@@ -13,9 +13,9 @@ export const trimViews = (keys: Keys, id: string): Command => [
 ]
 
 /**
- * `update_token` of the source articles: two commands, or five with an item. It creates a missing session.
+ * `update_token` of Redis in Action: two commands, or five with an item. It creates a missing session.
  *
- * The source articles write `login` first. Here `recent` comes first, so that the janitor does not end the
+ * Redis in Action writes `login` first. Here `recent` comes first, so that the janitor does not end the
  * session as idle between the two commands.
  *
  * Keys: recent, login, viewed of the session, item counts. A partial failure leaves the records of the

@@ -17,7 +17,7 @@ export const commands: Preset = {
   about: `
 Redis executes one command at a time, so all other clients wait during a slow one. One client sends a command in a
 loop:
-  usual           the default tests of redis-benchmark -c 1, as in listing 10 of the source articles
+  usual           the default tests of redis-benchmark -c 1, as in listing 10 of the articles
   node-clients    clients of Node with one caller, as a share of that rate, with one connection or many
   info            INFO and CLIENT LIST, by number of idle connections; the build baseline iterates over all of them
   big-keys        LRANGE by number of elements; DEL, and UNLINK, which frees memory in a background thread

@@ -2,7 +2,7 @@ import { measureBenchmark } from '../../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
 import type { Measured } from '../../../experiment/shape.ts'
 
-/** The default tests of redis-benchmark: arguments, and commands per second in the source articles. */
+/** The default tests of redis-benchmark: arguments, and commands per second in the articles. */
 export const tests: Readonly<Record<string, readonly [args: string, inArticles?: number]>> = {
   'PING (inline)': ['-t ping_inline', 34_246.57],
   PING: ['-t ping_mbulk', 34_843.21],

@@ -7,7 +7,7 @@ import { errors, fromArticles, median, range, ratio } from '../../../reporting/c
 import { articleShapes } from '../settings.ts'
 import { shapeOf } from './shapes.ts'
 
-// The loads, in addition to those of the source articles.
+// The loads, in addition to those of the articles.
 export const SHORT = 'short'
 export const LONG = 'long'
 export const BESIDE = 'long beside short'
@@ -48,7 +48,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       columns: [range('perSecond'), range('p50'), range('p99'), ...main('command')],
     },
     ...articleShapes.map((load) => ({
-      title: `The source articles' ${load}`,
+      title: `The articles' ${load}`,
       rows: of(load),
       caption: `redis-benchmark ${shapeOf(load, Number(options.requests) || undefined).args}, and our generator with the same load`,
       columns: [

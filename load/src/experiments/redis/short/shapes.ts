@@ -6,7 +6,7 @@ import { articleShapes } from '../settings.ts'
 
 const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
 
-/** The calls of redis-benchmark in the source articles. `test` and `keep` are its options -t and -k. */
+/** The calls of redis-benchmark in the articles. `test` and `keep` are its options -t and -k. */
 const loads = {
   'get-8000': { test: 'get', command: ['GET', 'key'], keep: 0, clients: 8_000, requests: 100_000 },
   'ping-10000': { ...ping, keep: 0 },
@@ -19,7 +19,7 @@ export const isArticleShape = (load: unknown): load is ArticleShape =>
 
 export const tools = ['redis-benchmark', 'our generator'] as const
 
-/** @param requests default: the number in the source articles. */
+/** @param requests default: the number in the articles. */
 export function shapeOf(name: ArticleShape, requests = loads[name].requests) {
   const { keep, test, clients } = loads[name]
   const args = `-k ${keep} -t ${test} -n ${requests} -c ${clients}`
@@ -29,7 +29,7 @@ export function shapeOf(name: ArticleShape, requests = loads[name].requests) {
 /** If Redis's main thread is busy for a smaller share of the time, it does not limit the rate. */
 const MIN_MAIN_DEMAND = 0.5
 
-/** Runs redis-benchmark like the source articles, or our generator with the same load. */
+/** Runs redis-benchmark like the articles, or our generator with the same load. */
 export async function runShape(
   server: RedisServer,
   { load, tool }: Case,

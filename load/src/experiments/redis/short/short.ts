@@ -15,7 +15,7 @@ export const short: Preset = {
   title: 'Redis: short connections',
   summary: 'CPU time of short connections, with idle and long connections',
   about: `
-Until 4.0.11, Redis searched the list of all clients whenever it closed a connection. The source articles removed
+Until 4.0.11, Redis searched the list of all clients whenever it closed a connection. The articles removed
 this search. The build "baseline" has it again, "stock" is Redis 8, "patched" has our patches. The search is
 expensive if many clients stay connected, hence the idle connections.
 
@@ -23,7 +23,7 @@ Clients connect from 200 addresses, because a closed connection holds its port f
 run in their own network namespace, if the system allows it; with --transports veth, the clients in a second one.
 System calls are counted in a separate run (strace), with the first number of idle connections.
 
---shape runs other loads instead. The first three are redis-benchmark as in the source articles, and our generator
+--shape runs other loads instead. The first three are redis-benchmark as in the articles, and our generator
 with the same load; redis-benchmark closes its oldest connection first, which the search finds at once.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
   ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (takes minutes)

@@ -46,7 +46,7 @@ async function fill(): Promise<void> {
   redis.disconnect()
 }
 
-/** The kinds of reads in the source articles. Each reply has about 10 kB. */
+/** The kinds of reads in the articles. Each reply has about 10 kB. */
 const reads = [
   ['GET', 'slow-reader:string'],
   ['MGET', ...names],
@@ -65,7 +65,7 @@ const groupsOf = (megabytes: number) => Math.round((megabytes * MEGABYTE) / GROU
 const repeat = (buffer: Buffer, times: number) =>
   Buffer.concat(new Array<Buffer>(times).fill(buffer))
 
-/** The client that the source articles warn of: it sends reads at a constant rate and does not read the replies. */
+/** The client that the articles warn of: it sends reads at a constant rate and does not read the replies. */
 async function readNothing({ megabytes, sendMs }: Work): Promise<Reading> {
   const groups = groupsOf(megabytes)
   const socket = await rawSocket({ port }, { reading: false })

@@ -39,7 +39,7 @@ export function sectionsOf(rows: Rows, { options, machine }: Result): Section[] 
   const figures = (head: string, all: Parameters<typeof fromArticles>[1]) =>
     fromArticles(head, all, 'command', 'threads')
   const asInArticles: Section = {
-    title: 'As in the source articles',
+    title: 'As in the articles',
     caption: `${load}, ${machine.cores} cores for Redis and the load`,
     columns: [
       range(RATE),

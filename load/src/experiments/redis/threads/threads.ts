@@ -29,7 +29,7 @@ export const threads: Preset = {
   title: 'Redis: I/O threads',
   summary: 'GET, SET, MGET of 10 and LPUSH with I/O threads, by size of the values and pipeline',
   about: `
-The source articles went from 87,500 to 215,800 GET/s with four threads. The setting io-threads includes the main
+The articles went from 87,500 to 215,800 GET/s with four threads. The setting io-threads includes the main
 thread; 1 means off.
 
 Commands: GET, SET, MGET of 10 keys, LPUSH (every 64th command is an LTRIM that keeps the list short), and MIX:
