@@ -7,7 +7,7 @@ import { ask, connectionsOf, logIn } from './client.ts'
 /** Sentinels that a busy machine holds up for two seconds wait for thirty (their TILT mode). */
 const failover = { timeout: 90_000 }
 
-// The same under load: packages/session-store/test/sentinel.cluster.test.ts.
+// The same under load: packages/cluster/test/sentinel.cluster.test.ts.
 test(
   'the primary is killed: every request is answered, and the new primary is used',
   async () => {

@@ -23,19 +23,27 @@ export interface TestSentinels {
   readonly sentinels: readonly { readonly port: number; readonly program: Program }[]
   /** The port of the current primary, as reported by the sentinels. */
   masterPort(): Promise<number>
+  /** Whether so many sentinels name the same primary, and all other servers that run replicate it. */
+  agree(count: number): Promise<boolean>
   stop(): Promise<void>
 }
 
 /**
- * Starts a primary and a replica on loopback, and three sentinels that fail over after three seconds.
+ * Starts a primary and its replicas on loopback, and three sentinels that fail over after three seconds.
  *
- * @param options `password`: password of the sentinels.
+ * @param options `password`: password of the sentinels. `replicas`: 1 by default.
  */
-export async function testSentinels(options: { password?: string } = {}): Promise<TestSentinels> {
+export async function testSentinels({
+  replicas = 1,
+  ...options
+}: {
+  password?: string
+  replicas?: number
+} = {}): Promise<TestSentinels> {
   const directory = await mkdtemp(join(tmpdir(), 'onetrip-sentinel-'))
-  const ports = await freePorts(5)
+  const ports = await freePorts(1 + replicas + 3)
   const servers = await Promise.all(
-    ports.slice(0, 2).map(async (port) => {
+    ports.slice(0, -3).map(async (port) => {
       const [socket, data] = [join(directory, `${port}.sock`), join(directory, String(port))]
       const program = await startRedis({ port, socket, directory: data })
       const admin = new Redis(socket, { maxRetriesPerRequest: null })
@@ -43,13 +51,13 @@ export async function testSentinels(options: { password?: string } = {}): Promis
       return { port, program, admin }
     }),
   )
-  const [primary, replica] = servers
-  if (!primary || !replica) throw new Error('there are two servers')
-  await replica.admin.replicaof('127.0.0.1', primary.port)
+  const [primary, ...others] = servers
+  if (!primary) throw new Error('there is a primary')
+  await Promise.all(others.map(({ admin }) => admin.replicaof('127.0.0.1', primary.port)))
 
   const folder = await buildRedis('patched')
   const sentinels = await Promise.all(
-    ports.slice(2).map(async (port) => {
+    ports.slice(-3).map(async (port) => {
       const data = join(directory, String(port))
       await mkdir(data)
       const file = join(data, 'sentinel.conf')
@@ -61,7 +69,7 @@ export async function testSentinels(options: { password?: string } = {}): Promis
         ready: /\+monitor master/,
         readyTimeoutMs: 30_000,
       })
-      const admin = new Redis(port, { ...options, maxRetriesPerRequest: null })
+      const admin = new Redis(port, { ...options, commandTimeout: 2_000 })
       admin.on('error', () => {})
       return { port, program, admin }
     }),
@@ -69,23 +77,30 @@ export async function testSentinels(options: { password?: string } = {}): Promis
 
   /** For example `master0:name=mymaster,status=ok,address=127.0.0.1:6379,slaves=1,sentinels=3`. */
   const viewOf = ({ admin }: (typeof sentinels)[number]) => admin.info('sentinel')
-  const agree = async () =>
-    (await Promise.all(sentinels.map(viewOf))).every((view) =>
-      view.includes('slaves=1,sentinels=3'),
-    )
-  const linked = async () => (await replica.admin.info('replication')).includes('link_status:up')
-  if (!(await until(async () => (await linked()) && (await agree()), { timeoutMs: 90_000 }))) {
-    throw new Error('the sentinels do not agree')
+  const masterPort = async () => {
+    const running = sentinels.find(({ admin }) => admin.status === 'ready')
+    const view = running ? await viewOf(running) : ''
+    return Number(/address=[^:]+:(\d+)/.exec(view)?.[1])
   }
+  const agree = async (count: number) => {
+    const port = await masterPort()
+    const views = await Promise.all(sentinels.map((one) => viewOf(one).catch(() => '')))
+    const agreed = `status=ok,address=127.0.0.1:${port},slaves=${replicas},sentinels=3`
+    const following = servers.filter((one) => one.port !== port && one.admin.status === 'ready')
+    const links = await Promise.all(following.map(({ admin }) => admin.info('replication')))
+    return (
+      views.filter((view) => view.includes(agreed)).length >= count &&
+      links.every((link) => link.includes(`:${port}\r\nmaster_link_status:up`))
+    )
+  }
+  if (!(await until(() => agree(3), { timeoutMs: 90_000 })))
+    throw new Error('the sentinels do not agree')
 
   return {
     servers,
     sentinels,
-    async masterPort() {
-      const running = sentinels.find(({ admin }) => admin.status === 'ready')
-      const view = running ? await viewOf(running) : ''
-      return Number(/address=[^:]+:(\d+)/.exec(view)?.[1])
-    },
+    masterPort,
+    agree,
     async stop() {
       const all = [...sentinels, ...servers]
       for (const { admin, program } of all) {
