@@ -67,9 +67,9 @@ import {
   type UserSession,
 } from './sessions/list.ts'
 import { recordOnce, recordOrUndo } from './sessions/record-view.ts'
-import { type SessionEndListener, SessionEnds } from './sessions/session-ends.ts'
+import { EndReporter, type SessionEndListener } from './sessions/report-ends.ts'
 import { loginFrom, oldIdOf } from './sessions/take-over.ts'
-import { SessionWatches } from './sessions/watch.ts'
+import { SessionWatches } from './sessions/watch-one.ts'
 import { createTokens, type Tokens } from './tokens/tokens.ts'
 
 export interface NewSession {
@@ -110,7 +110,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   readonly #runner: Runner
   readonly #context: Settings & { readonly runner: Runner }
   readonly #keepLatest: KeepLatest
-  readonly #ends: SessionEnds
+  readonly #ends: EndReporter
   readonly #watches: SessionWatches
   readonly #janitors = new Set<Janitor>()
   readonly #sweepKeys: boolean
@@ -130,7 +130,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     this.#runner = new Runner(senderOf(checked), checked)
     this.#context = { runner: this.#runner, ...checked }
     this.#keepLatest = new KeepLatest(this.#context)
-    this.#ends = new SessionEnds(this.#runner, checked)
+    this.#ends = new EndReporter(this.#runner, checked)
     this.#watches = new SessionWatches(this.#ends, this.tokens, checked)
     if (own !== undefined) this.janitor(own).start()
   }

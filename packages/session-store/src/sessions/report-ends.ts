@@ -33,7 +33,7 @@ const QUIET_MS = 60_000
 const CHECKED_TOGETHER = 100
 
 /** Reports the ends of sessions, of all processes, to the listeners of this one. */
-export class SessionEnds {
+export class EndReporter {
   readonly #runner: Runner
   readonly #settings: Settings
   readonly #listeners = new Set<SessionEndListener>()

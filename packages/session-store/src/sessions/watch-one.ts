@@ -1,21 +1,21 @@
 import { wrongType } from '../input.ts'
 import type { Settings } from '../options.ts'
 import type { Tokens } from '../tokens/tokens.ts'
-import type { SessionEnds } from './session-ends.ts'
+import type { EndReporter } from './report-ends.ts'
 
 /** The longest time of `setTimeout`. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
-/** Calls back when single sessions end: one listener of `SessionEnds` for all of them. */
+/** Calls back when single sessions end: one listener of `EndReporter` for all of them. */
 export class SessionWatches {
-  readonly #ends: SessionEnds
+  readonly #ends: EndReporter
   readonly #tokens: Tokens
   readonly #now: () => number
   /** By session id. */
   readonly #watches = new Map<string, Set<() => void>>()
   #listening: Promise<() => void> | undefined
 
-  constructor(ends: SessionEnds, tokens: Tokens, { now }: Settings) {
+  constructor(ends: EndReporter, tokens: Tokens, { now }: Settings) {
     this.#ends = ends
     this.#tokens = tokens
     this.#now = now
