@@ -63,7 +63,9 @@ describe.each(documents)('%s', (name) => {
 })
 
 test('docs has at most 16 pages for users, and an index', () => {
-  expect(documents.filter((name) => /^docs\/(?!README)[^/]+\.md$/.test(name)).length).toBeLessThanOrEqual(16)
+  expect(
+    documents.filter((name) => /^docs\/(?!README)[^/]+\.md$/.test(name)).length,
+  ).toBeLessThanOrEqual(16)
 })
 
 test.for(['docs', 'docs/measurements'])('the index of %s has every page', (folder) => {
