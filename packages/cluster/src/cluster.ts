@@ -82,24 +82,32 @@ export function clusterSender(nodes: Nodes, maxInFlight: number): Sender {
       return await send(list)
     }
     const outcomes = new Array<Outcome>(commands.length)
-    const sendPart = async (node: Node, own: readonly number[]) => {
-      const part = own.map((place) => commands[place] as Command)
-      const replies = [...(await node.send({ ...list, commands: part }))]
-      await Promise.all(
-        placesToResend(part, replies).map(async (again) => {
-          for (const at of again) {
-            replies[at] = await redirected(nodes.client, part[at] as Command)
-          }
-        }),
-      )
-      own.forEach((place, at) => {
-        outcomes[place] = replies[at] ?? null
-      })
-    }
-    await Promise.all(
-      parts.map(({ node, places }) => waitingFor(node, () => sendPart(node, places))),
-    )
+    const sending = parts.map(async ({ node, places }) => {
+      const part = places.map((place) => commands[place] as Command)
+      node.inFlight++
+      try {
+        const replies = await answered(node, { ...list, commands: part })
+        for (const [at, place] of places.entries()) outcomes[place] = replies[at] ?? null
+      } finally {
+        node.inFlight--
+      }
+    })
+    if (sending.length === 1) await sending[0]
+    else await Promise.all(sending)
     return outcomes
+  }
+
+  /** The outcomes of the commands, with those of the commands that were sent again. */
+  async function answered(node: Node, list: SentCommands): Promise<readonly Outcome[]> {
+    const outcomes = await node.send(list)
+    const groups = placesToResend(list.commands, outcomes)
+    if (groups.length === 0) return outcomes
+    const all = [...outcomes]
+    const resending = groups.map(async (group) => {
+      for (const at of group) all[at] = await redirected(nodes.client, list.commands[at] as Command)
+    })
+    await Promise.all(resending)
+    return all
   }
 
   return {
