@@ -81,7 +81,8 @@ export const scripts: Record<string, (memory: Memory, keys: Texts, args: Texts) 
   },
 
   'add to list'(memory, [list], [time, id]) {
-    const newest = memory.ranked(list).at(-1)?.[1] ?? 0
+    let newest = 0
+    for (const score of memory.sorted(list).values()) newest = Math.max(newest, score)
     const score = newest > Number(time) ? Math.round(1000 * newest + 1) / 1000 : Number(time)
     const isNew = !memory.sorted(list).has(id)
     memory.sorted(list).set(id, score)
