@@ -15,7 +15,11 @@ describe('npm run load', () => {
   test('starts its own stack, measures variants and contenders, and stops the stack', async () => {
     const variants = ['naive', 'pipeline', 'noop', 'glide']
     const env = { REDIS_POOL_SIZE: '2', REDIS_IO_THREADS: '2' }
-    const { text, result } = await runExperiment('http', [...short, `--variants=${variants}`], env)
+    const { text, result } = await runExperiment(
+      'http',
+      [...short, `--variants=${variants}`, '--wide'],
+      env,
+    )
     // A request at the end of the measurement may be counted in part.
     expect(text).toMatch(/^naive .* (0\.99|1\.0\d) .* (4\.9\d|5\.0\d) /m)
     expect(text).toMatch(/^pipeline .* 0\.00 .* 1\.00 /m)

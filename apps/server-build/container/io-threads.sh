@@ -6,7 +6,7 @@ set -eu
 
 threads=${REDIS_IO_THREADS:-}
 if [ -z "$threads" ]; then
-  threads=$(($(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) / 2))
+  threads=$(($(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) / 2))
   if [ "$threads" -lt 2 ]; then threads=2; fi
   if [ "$threads" -gt 4 ]; then threads=4; fi
 fi

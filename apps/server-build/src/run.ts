@@ -85,7 +85,7 @@ export async function serverCommand(
 
 /** @throws RedisBuildError (USAGE) if `REDIS_IO_THREADS` is invalid. */
 async function usualIoThreads(env: NodeJS.ProcessEnv): Promise<string> {
-  const { code, stdout, stderr } = await runCommand('sh', [ioThreadsRule], { env })
+  const { code, stdout, stderr } = await runCommand('/bin/sh', [ioThreadsRule], { env })
   if (code !== 0) throw new RedisBuildError('USAGE', stderr.trim())
   return stdout.trim()
 }

@@ -31,7 +31,7 @@ export function redisBuild(name: string): RedisBuild {
  * @throws Problem if it is invalid.
  */
 export function checkIoThreads(): void {
-  const { status, stderr } = spawnSync('sh', [ioThreadsRule], { encoding: 'utf8' })
+  const { status, stderr } = spawnSync('/bin/sh', [ioThreadsRule], { encoding: 'utf8' })
   if (status !== 0) throw new Problem(stderr.trim())
 }
 

@@ -6,6 +6,7 @@ test('measures all strategies over several links, and shows the articles', async
   const { text, result } = await runExperiment('store', [
     '--quick',
     '--links=loopback,switch,20ms@1Gb/s',
+    '--wide',
   ])
   expect(text).toMatch(/^switch +pipeline .* 2,841 /m)
   expect(result.samples).toHaveLength(3 * allStrategies.length)
