@@ -2,7 +2,7 @@ import { type Reply, roundTripChannel, type Sender } from '@onetrip/session-stor
 import { openPool, type Target } from './connections.ts'
 
 /**
- * The solution that they name: shared connections, and one ioredis pipeline for each operation, without MULTI
+ * The usual remedy: shared connections, and one ioredis pipeline for each operation, without MULTI
  * and EXEC. All commands of an operation take one round trip. The store's own sender, `batch`, goes further: one
  * pipeline for the operations of all callers of an event-loop turn.
  */
