@@ -128,6 +128,7 @@ class Service {
     const random = this.#random
     while (this.#time.now < end) {
       await this.#sleep(random.exponential(60_000))
+      if (this.#time.now >= end) return
       const login = this.#logins.length > 0 ? random.of(this.#logins) : undefined
       const together = random.chance(0.3) ? 1 + random.below(5) : 1
       const acts = Array.from({ length: together }, () => this.#act(login))
@@ -343,6 +344,7 @@ class Service {
     const random = this.#random
     while (this.#time.now < end) {
       await this.#sleep(random.exponential(60_000))
+      if (this.#time.now >= end) return
       this.#faults++
       const index = random.below(this.#processes.length)
       const process = this.#processes[index] as Process
