@@ -96,7 +96,11 @@ export const mutations: readonly Mutation[] = [
       'await sender.send({ commands })',
       'await sender.send({ commands }).catch(() => sender.send({ commands }))',
     ],
-    ['a lost reply is not reported', 'for (const { reject } of waiting) reject(error)', ''],
+    [
+      'a lost reply is taken for a success',
+      'for (const { reject } of waiting) reject(error)',
+      'for (const { resolve, list } of waiting) resolve(list.commands.map(() => 1))',
+    ],
     [
       'the replies of a batch are mixed up',
       'waiting[index]?.resolve(outcomes)',
@@ -117,7 +121,6 @@ export const mutations: readonly Mutation[] = [
     ['a patch creates what a logout removed', "if (!exists) return 'gone'", ''],
   ]),
   ...inFile('session-store/src/retention/evict.ts', [
-    ['the janitor ends sessions in use', 'rank < size - keep || seen < idleBefore)', 'rank >= 0)'],
     [
       'the janitor takes seconds for milliseconds',
       'context.now() - idleSeconds',

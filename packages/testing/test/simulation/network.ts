@@ -44,6 +44,8 @@ export class Connection {
   readonly #replying = new Set<Sent>()
   #running = false
   #downUntil = 0
+  /** How long the connection is down after the cut that comes with the next command. */
+  #cutNextMs: number | undefined
   readonly #subscriptions = new Set<() => void>()
 
   constructor(time: Time, random: Random, server: Server) {
@@ -77,6 +79,16 @@ export class Connection {
     })
     for (const settle of lost) settle?.([], new Error('the connection was cut'))
     for (const close of this.#subscriptions) close()
+  }
+
+  /** Cuts the connection while one of the next commands is on it. */
+  cutInFlight(downMs: number): void {
+    this.#cutNextMs = downMs
+  }
+
+  /** No more cuts. */
+  heal(): void {
+    this.#cutNextMs = undefined
   }
 
   async #send(commands: readonly Command[]): Promise<readonly Outcome[]> {
@@ -116,6 +128,11 @@ export class Connection {
     if (sent.outcomes.length >= sent.commands.length) {
       this.#queue.shift()
       this.#reply(sent)
+    }
+    const downMs = this.#cutNextMs
+    if (downMs !== undefined && this.#random.chance(0.5)) {
+      this.#cutNextMs = undefined
+      this.cut(downMs)
     }
     this.#continue(this.#random.exponential(0.5))
   }
