@@ -32,8 +32,9 @@ describe.each(ours.map((contender) => [contender.name, contender] as const))(
     test.for([...groups.values()].flat())('$name', async (one) => {
       const count = await run(one, contender, redis)
       const fails = failing.get(one.name)?.some((text) => name.startsWith(text)) ?? false
-      if (fails)
-        expect(count).not.toBeNull() // some of these depend on chance
+      // How many of the parallel requests meet depends on chance; with one core, none may.
+      if (fails && one.name.includes('add 1')) expect(count?.held).toBeGreaterThan(0)
+      else if (fails) expect(count?.held).toBeLessThan(count?.of ?? 0)
       else if (count !== null || !name.startsWith('better-auth'))
         expect(count?.held).toBe(count?.of)
     })

@@ -1,5 +1,5 @@
 import type { TestRedis } from '@onetrip/stack/testing/redis.ts'
-import type { Application, Browser, Contender } from './application.ts'
+import type { Application, Browser } from './application.ts'
 import type { Relay } from './relay.ts'
 
 /** One row of the table. Each run has an application of its own on an empty Redis. */
@@ -26,7 +26,6 @@ interface Trial {
   loggedIn(user?: string): Promise<Browser>
   /** The same application once more, on the same Redis. Closed after the case. */
   another(secrets: readonly string[]): Promise<Application>
-  readonly contender: Contender
 }
 
 export const SECRETS = ['a-secret-for-tests-a-secret-for-tests']

@@ -63,7 +63,7 @@ export async function run(
     const app = await start(SECRETS)
     const browser = () => new Browser(app)
     const loggedIn = (user = 'ada') => logIn(browser(), user)
-    return await one.run({ app, redis, relay, browser, loggedIn, another: start, contender })
+    return await one.run({ app, redis, relay, browser, loggedIn, another: start })
   } finally {
     redis.program.signal('SIGCONT')
     await Promise.all(started.map((app) => app.close()))

@@ -42,207 +42,170 @@ const usersOf = (sessions: ExpressSessionStore | FastifySessionStore): Users => 
   endAll: (user) => sessions.endUserSessions(user),
 })
 
-const fieldsOf = (session: object): Fields => {
-  const { cookie, user, ...fields } = { ...session } as Fields
-  return fields
-}
-
-function onExpress(
-  name: string,
-  backend: (redisPort: number, secrets: readonly string[]) => Promise<Backend<Store>>,
-): Contender {
-  return {
-    name,
-    async start({ redisPort, secrets }) {
-      const { store, users, close: closeStore } = await backend(redisPort, secrets)
-      const app = express()
-      app.use(
-        expressSession({ store, secret: [...secrets], resave: false, saveUninitialized: false }),
-        express.json({ limit: '4mb' }),
-      )
-      type Request = express.Request
-      const sessionOf = (request: Request) => request.session as typeof request.session & Fields
-      const done = (run: (callback: (error?: unknown) => void) => void) =>
-        new Promise<void>((resolve, reject) => {
-          run((error) => (error ? reject(error) : resolve()))
-        })
-      const routes: Record<string, (request: Request) => Promise<object | number>> = {
-        'POST /login': async (request) => {
-          await done((callback) => request.session.regenerate(callback))
-          sessionOf(request).user = request.body.user
-          await done((callback) => request.session.save(callback))
-          return {}
-        },
-        'POST /guest': async (request) => {
-          sessionOf(request)[request.body.field] = request.body.value
-          return {}
-        },
-        'GET /me': async (request) => {
-          const session = sessionOf(request)
-          if (session.user === undefined) return 401
-          await pass(request.headers.hold)
-          return { user: session.user, fields: fieldsOf(session) }
-        },
-        'POST /set': async (request) => {
-          const session = sessionOf(request)
-          if (session.user === undefined) return 401
-          await pass(request.headers.hold)
-          const { field, value } = request.body
-          if (value === null) delete session[field]
-          else session[field] = value
-          await done((callback) => session.save(callback))
-          return {}
-        },
-        'POST /increment': async (request) => {
-          const session = sessionOf(request)
-          session[request.body.field] = Number(session[request.body.field] ?? 0) + 1
-          await done((callback) => session.save(callback))
-          return {}
-        },
-        'POST /regenerate': async (request) => {
-          const { user, ...fields } = {
-            user: sessionOf(request).user,
-            ...fieldsOf(request.session),
-          }
-          if (user === undefined) return 401
-          await done((callback) => request.session.regenerate(callback))
-          Object.assign(request.session, { user, ...fields })
-          await done((callback) => request.session.save(callback))
-          return {}
-        },
-        'POST /logout': async (request) => {
-          await done((callback) => request.session.destroy(callback))
-          return {}
-        },
-        'GET /sessions': async (request) =>
-          users ? { count: await users.countOf(`${sessionOf(request).user}`) } : 501,
-        'POST /end-all': async (request) =>
-          users ? { ended: await users.endAll(`${sessionOf(request).user}`) } : 501,
-      }
-      for (const [route, handle] of Object.entries(routes)) {
-        const [method = '', path = ''] = route.split(' ')
-        app[method === 'GET' ? 'get' : 'post'](path, async (request, response) => {
-          const answer = await handle(request)
-          if (typeof answer === 'number') response.status(answer).json({})
-          else response.json(answer)
-        })
-      }
-      app.use(((error, _request, response, _next) => {
-        // express-session reports a failed save after it has begun to answer.
-        if (response.headersSent) response.destroy()
-        else response.status(error.status ?? 500).json({})
-      }) satisfies ErrorRequestHandler)
-      const { url, server } = await listen(app)
-      const close = async () => {
-        server.closeAllConnections()
-        server.close()
-        await closeStore()
-      }
-      return { url, expire: () => expireKeys(redisPort), close }
-    },
-  }
-}
-
-function onFastify(
-  name: string,
-  backend: (redisPort: number, secrets: readonly string[]) => Promise<Backend<FastifyStore>>,
-): Contender {
-  return {
-    name,
-    async start({ redisPort, secrets }) {
-      const { store, users, close: closeStore } = await backend(redisPort, secrets)
-      const app = Fastify({ forceCloseConnections: true, bodyLimit: 4 << 20 })
-      await app.register(fastifyCookie)
-      await app.register(fastifySession, {
-        store,
-        secret: [...secrets],
-        saveUninitialized: false,
-        rolling: false,
-        cookie: { secure: false, maxAge: 86_400_000 },
-      })
-      type Request = import('fastify').FastifyRequest<{
-        Body: Fields & { field: string; value: unknown }
-      }>
-      const sessionOf = (request: Request) =>
-        (request as unknown as { session: Fields & FastifySessionMethods }).session
-      const routes: Record<string, (request: Request) => Promise<object | number>> = {
-        'POST /login': async (request) => {
-          await sessionOf(request).regenerate()
-          sessionOf(request).user = request.body.user
-          await sessionOf(request).save()
-          return {}
-        },
-        'POST /guest': async (request) => {
-          sessionOf(request)[request.body.field] = request.body.value
-          return {}
-        },
-        'GET /me': async (request) => {
-          const session = sessionOf(request)
-          if (session.user === undefined) return 401
-          await pass(request.headers.hold)
-          session.touch()
-          const { sessionId, encryptedSessionId, ...fields } = fieldsOf(session)
-          return { user: session.user, fields }
-        },
-        'POST /set': async (request) => {
-          const session = sessionOf(request)
-          if (session.user === undefined) return 401
-          await pass(request.headers.hold)
-          const { field, value } = request.body
-          if (value === null) delete session[field]
-          else session[field] = value
-          await session.save()
-          return {}
-        },
-        'POST /increment': async (request) => {
-          const session = sessionOf(request)
-          session[request.body.field] = Number(session[request.body.field] ?? 0) + 1
-          await session.save()
-          return {}
-        },
-        'POST /regenerate': async (request) => {
-          const session = sessionOf(request)
-          if (session.user === undefined) return 401
-          await session.regenerate(Object.keys(fieldsOf(session)).concat('user'))
-          await sessionOf(request).save()
-          return {}
-        },
-        'POST /logout': async (request) => {
-          await sessionOf(request).destroy()
-          return {}
-        },
-        'GET /sessions': async (request) =>
-          users ? { count: await users.countOf(`${sessionOf(request).user}`) } : 501,
-        'POST /end-all': async (request) =>
-          users ? { ended: await users.endAll(`${sessionOf(request).user}`) } : 501,
-      }
-      for (const [route, handle] of Object.entries(routes)) {
-        const [method = '', url = ''] = route.split(' ')
-        app.route<{ Body: Fields & { field: string; value: unknown } }>({
-          method: method as 'GET',
-          url,
-          handler: async (request, reply) => {
-            const answer = await handle(request)
-            return typeof answer === 'number' ? reply.code(answer).send({}) : answer
-          },
-        })
-      }
-      const url = await app.listen({ port: 0, host: '127.0.0.1' })
-      const close = async () => {
-        await app.close()
-        await closeStore()
-      }
-      return { url, expire: () => expireKeys(redisPort), close }
-    },
-  }
-}
-
-interface FastifySessionMethods {
-  regenerate(keep?: string[]): Promise<void>
+/** A request, as both frameworks have it. */
+interface Call {
+  body: { user: string; field: string; value: unknown }
+  /** The name of the hold at which the request waits. */
+  hold: string | string[] | undefined
+  /** The session of now: `regenerate` replaces it. */
+  session(): Fields
+  regenerate(): Promise<void>
   save(): Promise<void>
   destroy(): Promise<void>
+  /** Extends the session, if the framework does not do so by itself. */
   touch(): void
 }
+
+/** Returns the answer, or its status if that is an error. */
+type Route = (call: Call) => Promise<object | number>
+
+const NOT_FIELDS = ['cookie', 'user', 'sessionId', 'encryptedSessionId']
+
+/** Without the symbols of @fastify/session, which contain the id. */
+const fieldsOf = (session: object): Fields =>
+  Object.fromEntries(Object.entries(session).filter(([name]) => !NOT_FIELDS.includes(name)))
+
+const routesOf = (users: Users | undefined): Record<string, Route> => ({
+  'POST /login': async (call) => {
+    await call.regenerate()
+    call.session().user = call.body.user
+    await call.save()
+    return {}
+  },
+  'POST /guest': async ({ session, body }) => {
+    session()[body.field] = body.value
+    return {}
+  },
+  'GET /me': async ({ session, hold, touch }) => {
+    const { user } = session()
+    if (user === undefined) return 401
+    await pass(hold)
+    touch()
+    return { user, fields: fieldsOf(session()) }
+  },
+  'POST /set': async ({ session, hold, body, save }) => {
+    const own = session()
+    if (own.user === undefined) return 401
+    await pass(hold)
+    if (body.value === null) delete own[body.field]
+    else own[body.field] = body.value
+    await save()
+    return {}
+  },
+  'POST /increment': async ({ session, body, save }) => {
+    const own = session()
+    own[body.field] = Number(own[body.field] ?? 0) + 1
+    await save()
+    return {}
+  },
+  'POST /regenerate': async ({ session, regenerate, save }) => {
+    const { user } = session()
+    if (user === undefined) return 401
+    const fields = fieldsOf(session())
+    await regenerate()
+    Object.assign(session(), { user, ...fields })
+    await save()
+    return {}
+  },
+  'POST /logout': async ({ destroy }) => {
+    await destroy()
+    return {}
+  },
+  'GET /sessions': async ({ session }) =>
+    users ? { count: await users.countOf(`${session().user}`) } : 501,
+  'POST /end-all': async ({ session }) =>
+    users ? { ended: await users.endAll(`${session().user}`) } : 501,
+})
+
+type Start<Kind> = (redisPort: number, secrets: readonly string[]) => Promise<Backend<Kind>>
+
+const onExpress = (name: string, backend: Start<Store>): Contender => ({
+  name,
+  async start({ redisPort, secrets }) {
+    const { store, users, close: closeStore } = await backend(redisPort, secrets)
+    const app = express()
+    app.use(
+      expressSession({ store, secret: [...secrets], resave: false, saveUninitialized: false }),
+      express.json({ limit: '4mb' }),
+    )
+    for (const [route, run] of Object.entries(routesOf(users))) {
+      const [method = '', path = ''] = route.split(' ')
+      app[method === 'GET' ? 'get' : 'post'](path, async (request, response) => {
+        const done = (call: 'regenerate' | 'save' | 'destroy') =>
+          new Promise<void>((resolve, reject) => {
+            request.session[call]((error: unknown) => (error ? reject(error) : resolve()))
+          })
+        const answer = await run({
+          body: request.body,
+          hold: request.headers.hold,
+          session: () => request.session as unknown as Fields,
+          regenerate: () => done('regenerate'),
+          save: () => done('save'),
+          destroy: () => done('destroy'),
+          touch: () => {},
+        })
+        if (typeof answer === 'number') response.status(answer).json({})
+        else response.json(answer)
+      })
+    }
+    app.use(((error, _request, response, _next) => {
+      // express-session reports a failed save after it has begun to answer.
+      if (response.headersSent) response.destroy()
+      else response.status(error.status ?? 500).json({})
+    }) satisfies ErrorRequestHandler)
+    const { url, server } = await listen(app)
+    const close = async () => {
+      server.closeAllConnections()
+      server.close()
+      await closeStore()
+    }
+    return { url, expire: () => expireKeys(redisPort), close }
+  },
+})
+
+const onFastify = (name: string, backend: Start<FastifyStore>): Contender => ({
+  name,
+  async start({ redisPort, secrets }) {
+    const { store, users, close: closeStore } = await backend(redisPort, secrets)
+    const app = Fastify({ forceCloseConnections: true, bodyLimit: 4 << 20 })
+    await app.register(fastifyCookie)
+    await app.register(fastifySession, {
+      store,
+      secret: [...secrets],
+      saveUninitialized: false,
+      rolling: false,
+      cookie: { secure: false, maxAge: 86_400_000 },
+    })
+    type Session = Fields & Pick<Call, 'regenerate' | 'save' | 'destroy' | 'touch'>
+    for (const [route, run] of Object.entries(routesOf(users))) {
+      const [method = '', url = ''] = route.split(' ')
+      app.route<{ Body: Call['body'] }>({
+        method: method as 'GET',
+        url,
+        async handler(request, reply) {
+          // The plugin of @onetrip/session-store declares another type for request.session.
+          const session = () => (request as unknown as { session: Session }).session
+          const answer = await run({
+            body: request.body,
+            hold: request.headers.hold,
+            session,
+            regenerate: () => session().regenerate(),
+            save: () => session().save(),
+            destroy: () => session().destroy(),
+            touch: () => session().touch(),
+          })
+          return typeof answer === 'number' ? reply.code(answer).send({}) : answer
+        },
+      })
+    }
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    const close = async () => {
+      await app.close()
+      await closeStore()
+    }
+    return { url, expire: () => expireKeys(redisPort), close }
+  },
+})
 
 export const expressOurs = onExpress('express-session with our store', async (port, secrets) => {
   const sessions = await storeOn(port, secrets)
