@@ -1,8 +1,7 @@
 import {
   batching,
-  connectionChannel,
   disconnect,
-  disconnectionChannel,
+  publishConnections,
   publishRoundTrip,
   retryDelayMs,
   type Sender,
@@ -70,16 +69,7 @@ export class Node {
     this.name = nodeName(redis)
     const { name } = this
     this.send = batching({ name, send: send(this), close: async () => {} }).send
-    let isOpen = false
-    redis.on('connect', () => {
-      isOpen = true
-      connectionChannel.publish({})
-    })
-    // ioredis also emits 'close' for each failed attempt to connect.
-    redis.on('close', () => {
-      if (isOpen) disconnectionChannel.publish({})
-      isOpen = false
-    })
+    publishConnections(redis)
   }
 
   /** ioredis keeps the status `ready` from the end of a connection until its event `close`. */

@@ -1,4 +1,5 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
+import type { Redis } from 'ioredis'
 import type { StoreErrorCode } from './errors.ts'
 
 /** One write of commands to Redis and the wait for their replies. */
@@ -149,12 +150,18 @@ export function publishRoundTrip(commands: number): void {
   if (roundTripChannel.hasSubscribers) roundTripChannel.publish({ commands } satisfies RoundTrip)
 }
 
-export function publishConnection(): void {
-  if (connectionChannel.hasSubscribers) connectionChannel.publish({})
-}
-
-export function publishDisconnection(): void {
-  if (disconnectionChannel.hasSubscribers) disconnectionChannel.publish({})
+/** For a sender: publishes when a connection of this client opens, and when it ends. */
+export function publishConnections(redis: Redis): void {
+  let isOpen = false
+  redis.on('connect', () => {
+    isOpen = true
+    connectionChannel.publish({})
+  })
+  // ioredis also emits 'close' for each failed attempt to connect.
+  redis.on('close', () => {
+    if (isOpen) disconnectionChannel.publish({})
+    isOpen = false
+  })
 }
 
 export function publishError(code: StoreErrorCode): void {

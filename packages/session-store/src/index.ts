@@ -9,6 +9,7 @@ export {
   errorChannel,
   type OperationTrace,
   operationChannel,
+  publishConnections,
   publishRoundTrip,
   type RetentionEvent,
   type RoundTrip,

@@ -1,8 +1,7 @@
 import {
-  connectionChannel,
-  disconnectionChannel,
   longLivedConnection,
   parseRedisUrl,
+  publishConnections,
   type RedisOptions,
   type Sender,
   StoreError,
@@ -34,7 +33,7 @@ export function openPool(target: Target): Pool {
   let turn = 0
   let lastError: Error | undefined
   for (const redis of all) {
-    publishChanges(redis)
+    publishConnections(redis)
     redis.on('error', (error: Error) => {
       // After a connection has closed, ioredis also emits errors for the commands of its handshake.
       if (redis.status !== 'reconnecting' || lastError === undefined) lastError = error
@@ -74,20 +73,6 @@ const optionsOf = (redis: string | RedisOptions): RedisOptions =>
 export function nameOf({ redis }: Target): string {
   const { path, host, port } = optionsOf(redis)
   return path ?? `${host}:${port}`
-}
-
-/** Publishes, for the metrics, when the connection opens and when it ends. */
-function publishChanges(redis: Redis): void {
-  let isOpen = false
-  redis.on('connect', () => {
-    isOpen = true
-    connectionChannel.publish({})
-  })
-  // ioredis also emits 'close' for each failed attempt to connect.
-  redis.on('close', () => {
-    if (isOpen) disconnectionChannel.publish({})
-    isOpen = false
-  })
 }
 
 export const notSent = (why: string, cause?: unknown) =>

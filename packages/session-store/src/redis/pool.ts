@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Redis } from 'ioredis'
-import { publishConnection, publishDisconnection, publishRoundTrip } from '../diagnostics.ts'
+import { publishConnections, publishRoundTrip } from '../diagnostics.ts'
 import {
   checkedRedisOptions,
   DEADLINES_UNTIL_STALLED,
@@ -98,20 +98,11 @@ export function pooled({ redis: location, poolSize, deadlineMs }: PoolOptions): 
 /** Keeps the last error of a client, and publishes when a connection opens and when it ends. */
 function watched(redis: Redis): Connection {
   const connection: Connection = { redis, inFlight: 0, lastError: undefined }
-  let isOpen = false
   redis.on('error', (error) => {
     // After a connection has closed, ioredis also emits errors for the commands of its handshake.
     if (redis.status !== 'reconnecting' || !connection.lastError) connection.lastError = error
   })
-  redis.on('connect', () => {
-    isOpen = true
-    publishConnection()
-  })
-  // ioredis also emits 'close' for each failed attempt to connect.
-  redis.on('close', () => {
-    if (isOpen) publishDisconnection()
-    isOpen = false
-  })
+  publishConnections(redis)
   return connection
 }
 
