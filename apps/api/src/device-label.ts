@@ -21,8 +21,7 @@ const systems: Names = [
 
 /**
  * A name by which users recognize a device, made from its `User-Agent`: `Firefox on Windows`, or `curl` for other
- * programs; empty if there is none. It has no versions, so it says little about a person, and is a valid label whatever
- * the client sends.
+ * programs. It is empty without a `User-Agent`, contains no versions, and is a valid label for any header.
  */
 export function deviceLabel(userAgent = ''): string {
   const first = (names: Names) => names.find(([, pattern]) => pattern.test(userAgent))?.[0]

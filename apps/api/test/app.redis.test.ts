@@ -25,7 +25,9 @@ test.each(['naive', 'pipeline', 'batch'] as const)('%s: from login to logout', a
   expect(byCookie.json()).toMatchObject({ views: 2 })
   const get = async (url: string) => (await app.inject({ url, headers: bearer(token) })).json()
   expect(await get('/me')).toMatchObject({ user: 'ada' })
-  expect(await get('/me/views')).toMatchObject({ items: [{ item: 'book' }, {}] })
+  const { items } = await get('/me/views')
+  expect(items).toHaveLength(2) // in any order if they were viewed in the same millisecond
+  expect(items).toContainEqual(expect.objectContaining({ item: 'book' }))
   expect(await get('/items/popular?limit=1')).toEqual({ items: [{ item: 'book', views: 2 }] })
   const recent = await get('/recent')
   expect(recent).toMatchObject({ sessions: [{ user: 'ada' }] })

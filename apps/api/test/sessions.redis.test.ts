@@ -101,7 +101,7 @@ test('a login takes over the views of a guest session', async () => {
   expect((await app.inject({ method: 'POST', url: '/guest', headers })).statusCode).toBe(403)
 })
 
-test('without guests and label in the authenticator, there are none', async () => {
+test('by default, an authenticator has no guests and no labels', async () => {
   const { guests, label, ...authenticator } = trustingAuthenticator('test')
   const app = await appForThisTest(server.socket, { authenticator })
   expect((await app.inject({ method: 'POST', url: '/guest' })).statusCode).toBe(404)

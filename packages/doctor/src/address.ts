@@ -41,7 +41,7 @@ export function redisAddress(url: string): Omit<RedisOptions, 'replyMapping'> {
  * The address of the server, with the password in `REDIS_PASSWORD_FILE` if that is set.
  *
  * @param given the option `--url`.
- * @throws Problem when there is none, or when `given` has a password, which other users could see.
+ * @throws Problem without an address, or if `given` contains a password: other users could see it.
  */
 export async function addressOf(given: string | undefined, env = process.env): Promise<string> {
   if (given !== undefined && redisAddress(given).password) {

@@ -2,7 +2,7 @@
 export type Callback<Result = void> = (error?: unknown, result?: Result) => void
 
 /**
- * Passes the result to the callback, or returns the promise if there is none.
+ * Passes the result to the callback. Without a callback, it returns the promise.
  *
  * express-session drops the promise if the application passes no callback, as in `req.session.destroy()`: its error
  * must not become an unhandled rejection, which ends the process. Neither may an error that a callback throws.
