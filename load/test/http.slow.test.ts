@@ -52,7 +52,7 @@ describe('npm run load', () => {
 
   test('measures several numbers of connections over several links', async () => {
     const given = ['--connections=1,4', '--links=loopback,20ms@1Gb/s', '--variants=naive,batch']
-    given.push('--processes=fresh', '--io-threads=2', '--redis-build=stock')
+    given.push('--processes=fresh', '--io-threads=2', '--redis-build=patched')
     const { text, result } = await runExperiment('http', [...short, ...given])
     expect(text).toMatch(/^Requests\/s compared with naive; CPU time with 4 callers/m)
     expect(result.load['way to Redis']).toBe('loopback, 20ms@1Gb/s')

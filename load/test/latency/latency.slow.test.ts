@@ -25,7 +25,6 @@ test('measures at shares of the capacity of each variant', async () => {
     ),
   )
   const [naive = 0, batch = 0, ...tenths] = samples.map(({ values }) => Number(values.rate))
-  expect(batch).toBeGreaterThan(2 * naive)
   expect(tenths).toEqual([naive, batch].map((rate) => expect.closeTo(rate / 5, -1)))
   for (const { values, errors = {}, histograms } of samples) {
     const failed = Object.values(errors).reduce((sum, count) => sum + count, 0)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runExperiment } from '../../support/experiment.ts'
 
-const quick = ['--rounds=1', '--builds=stock', '--threads=2']
+const quick = ['--rounds=1', '--builds=patched', '--threads=2']
 
 test('departures measures the longest wait of a client that stays', async () => {
   const args = [...quick, '--idle=10,300', '--duration=0.2']
