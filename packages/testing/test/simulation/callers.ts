@@ -21,7 +21,7 @@ export class Callers {
   readonly #isLimited: boolean
   readonly counts = new Map(ITEMS.map((item) => [item, new Count()]))
   logins: Login[] = []
-  readonly watched: { login: Login; process: Process; told: boolean }[] = []
+  #watched: { login: Login; process: Process; told: boolean }[] = []
   /** Calls whose outcome nobody knows. */
   readonly unknown = { logins: 0, views: 0 }
   calls = 0
@@ -45,6 +45,10 @@ export class Callers {
   check(): void {
     if (this.#failure) throw this.#failure
     this.#endings = this.#endings.filter(({ until }) => until >= this.#time.now - HANGS_MS)
+    this.#watched = this.#watched.filter(({ process, told }) => !process.crashed && !told)
+    for (const { login } of this.#watched) {
+      assert(this.#time.now - login.endedAt < HANGS_MS, 'watchSession was not told of an end')
+    }
     for (const { what, since } of this.#pending.values()) {
       assert(this.#time.now - since < HANGS_MS, `${what} hangs for ${this.#time.now - since} ms`)
     }
@@ -268,6 +272,6 @@ export class Callers {
         if (this.isAlive(login)) this.fail('watchSession reported the end of a live session')
       })
     const { ending } = await this.call(process, 'watchSession', call, login)
-    if (ending === 'done') this.watched.push(watched)
+    if (ending === 'done') this.#watched.push(watched)
   }
 }

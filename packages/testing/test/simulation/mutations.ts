@@ -107,11 +107,20 @@ export const mutations: readonly Mutation[] = [
       'waiting.at(-1 - index)?.resolve(outcomes)',
     ],
   ]),
-  ...inFile('session-store/src/errors.ts', [
+  ...inFile('session-store/src/redis/outcomes.ts', [
     [
       'an unknown outcome is said to have written nothing',
-      '...refused(503, meaning), mayHaveWritten: true })',
-      '...refused(503, meaning), mayHaveWritten: false })',
+      'if (lost) throw outcomeUnknown(mayHaveWritten, lost)',
+      'if (lost) throw outcomeUnknown(false, lost)',
+    ],
+    [
+      'a failed batch is said to have written nothing',
+      `failed; see the cause',
+          {
+            mayHaveWritten: !readOnly,`,
+      `failed; see the cause',
+          {
+            mayHaveWritten: false,`,
     ],
   ]),
   ...inFile('testing/src/scripts.ts', [

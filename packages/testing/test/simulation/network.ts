@@ -27,7 +27,7 @@ interface Sent {
   readonly commands: readonly Command[]
   readonly outcomes: Outcome[]
   /** Undefined once the connection is cut: Redis executes the commands, and nobody reads the replies. */
-  settle: ((outcomes: readonly Outcome[], error?: Error) => void) | undefined
+  settle: ((outcomes: readonly Outcome[] | Error) => void) | undefined
 }
 
 /**
@@ -64,11 +64,16 @@ export class Connection {
     return this.#time.now < this.#downUntil
   }
 
-  /** Cuts the connection: replies are lost, and Redis gets the commands before a random one. */
+  /** Cuts the connection: all replies after a random one are lost, and Redis gets the commands before a random one. */
   cut(downMs: number): void {
     this.#downUntil = Math.max(this.#downUntil, this.#time.now + downMs)
     const kept = this.#random.below(this.#queue.length + 1)
-    const lost = [...this.#replying, ...this.#queue].map(({ settle }) => settle)
+    const lost = [...this.#replying, ...this.#queue].map(({ settle, outcomes, commands }) => {
+      const read = outcomes.slice(0, this.#random.below(outcomes.length + 1))
+      const error = new Error('the connection was cut')
+      const some = read.length < commands.length ? [...read, error] : read
+      return () => settle?.(this.#random.chance(0.5) ? some : error)
+    })
     for (const sent of this.#replying) sent.settle = undefined
     this.#queue.forEach((sent, index) => {
       sent.settle = undefined
@@ -77,7 +82,7 @@ export class Connection {
       const left = index === kept ? this.#random.below(sent.commands.length + 1) : 0
       Object.assign(sent, { commands: sent.commands.slice(0, sent.outcomes.length + left) })
     })
-    for (const settle of lost) settle?.([], new Error('the connection was cut'))
+    for (const settle of lost) settle()
     for (const close of this.#subscriptions) close()
   }
 
@@ -97,7 +102,7 @@ export class Connection {
       this.#queue.push({
         commands,
         outcomes: [],
-        settle: (outcomes, error) => (error ? reject(error) : resolve(outcomes)),
+        settle: (result) => (result instanceof Error ? reject(result) : resolve(result)),
       })
       if (!this.#running) this.#continue(this.#random.exponential(1))
     })
