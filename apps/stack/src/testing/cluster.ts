@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { viewOf } from '../cluster/view.ts'
 import { type ClusterNode, type LocalCluster, startCluster } from '../cluster.ts'
+import { until } from '../until.ts'
 import { moveSlot } from './move-slot.ts'
 
 export interface TestCluster extends LocalCluster {
@@ -39,8 +41,15 @@ export async function testCluster(options: TestClusterOptions = {}): Promise<Tes
   }
 }
 
+/** A node that was killed or paused still counts as failed for seconds after it serves again. */
+async function noneFailed(nodes: readonly ClusterNode[]): Promise<boolean> {
+  const views = await Promise.all(nodes.map(({ admin }) => viewOf(admin)))
+  const seen = views.flatMap((view) => [...view.nodes.values()])
+  return !seen.some(({ flags }) => flags.includes('fail'))
+}
+
 /**
- * A Redis Cluster for all tests of a file. The data is removed before each test. Call it at the top level of the
+ * A Redis Cluster for all tests of a file. Before each test, the data is removed and no node counts as failed. Call it at the top level of the
  * file; use its properties in tests and hooks.
  */
 export function clusterOfThisFile(
@@ -53,6 +62,7 @@ export function clusterOfThisFile(
   })
 
   beforeEach(async () => {
+    await until(() => noneFailed(cluster.nodes))
     await Promise.all(cluster.nodes.map(({ admin }) => admin.flushall()))
   })
 
