@@ -53,7 +53,7 @@ const inMemory: TestProjectInlineConfiguration = {
     include: [
       'packages/session-store/test/{attempts,data,data-fields,guests,interleaving}.redis.test.ts',
       'packages/session-store/test/{item-counts,janitor,races,renewal,repeated-*}.redis.test.ts',
-      'packages/session-store/test/{report-ends,retention,store,user-*}.redis.test.ts',
+      'packages/session-store/test/{retention,store,user-*,watch}.redis.test.ts',
       'packages/session-store/test/web/several-cookies.redis.test.ts',
       'packages/express-session/test/{contract,users,user-races}.redis.test.ts',
     ],

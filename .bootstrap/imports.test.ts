@@ -46,9 +46,11 @@ const ringOf = (file: string) => rings.findIndex((ring) => ring.includes(unitOf(
 /** Parts of the store, and the parts that they do not import. */
 const partsOfStore: Readonly<Record<string, RegExp>> = {
   '': /^web\//,
-  'operations/': /^(redis|sessions|tokens|web)\//,
-  'redis/': /^(operations|retention|sessions|tokens|web)\/|^(keys|options|readiness|store)\.ts/,
-  'tokens/': /^(operations|redis|retention|sessions|web)\//,
+  'data/': /^(retention|sessions|tokens|views|web)\//,
+  'views/': /^(data|retention|tokens|web)\//,
+  'sessions/': /^(retention|web)\//,
+  'redis/': /^(data|retention|sessions|tokens|views|web)\/|^(keys|options|readiness|store)\.ts/,
+  'tokens/': /^(data|redis|retention|sessions|views|web)\//,
 }
 
 /** A package is imported by its entries only; of an application, any file. */

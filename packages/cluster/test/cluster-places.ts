@@ -14,12 +14,6 @@ export const itemOn = (place: number) =>
     (item) => placeOf(keys.popular(item)) === place,
   ) ?? ''
 
-/** The id of no session, whose keys would be on a node. */
-export const idWithoutSession = (place: number) =>
-  Array.from({ length: 1_000 }, (_, index) => `id ${index}`).find(
-    (id) => placeOf(keys.login(id)) === place,
-  ) ?? ''
-
 /** Logs in until the session is on a node. */
 export async function loginOn(store: SessionStore, place: number) {
   for (;;) {

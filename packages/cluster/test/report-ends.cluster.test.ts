@@ -1,8 +1,10 @@
+import type { SessionStore } from '@onetrip/session-store'
 import { clusterOfThisFile, testCluster } from '@onetrip/stack/testing/cluster.ts'
+import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { idOf, readyStore } from '../../session-store/test/fixture.ts'
 import { cluster } from '../src/index.ts'
-import { idWithoutSession, loginOn } from './cluster-places.ts'
+import { loginOn, placeOf } from './cluster-places.ts'
 
 vi.setConfig({ testTimeout: 180_000 }) // a cluster needs time to take note of a dead node
 
@@ -26,60 +28,65 @@ const areAllUp = async () => {
   return states.every((state) => String(state).includes('cluster_state:ok'))
 }
 
-test('sessions of all nodes are reported, also after the node of the subscription was lost', async () => {
-  const [store, elsewhere] = [await storeForThisTest(), await storeForThisTest()]
-  const sessions = await Promise.all([0, 1, 2].map((node) => loginOn(store, node)))
+/** Watches these sessions. Returns those whose end was reported. */
+async function watched(store: SessionStore, tokens: readonly string[]): Promise<string[]> {
   const told: string[] = []
-  await elsewhere.onSessionEnded({
-    ended: (id) => void told.push(id),
-    held: () => sessions.map(({ token }) => idOf(token)),
-    lost: () => void told.push('lost'),
-    regained: () => void told.push('regained'),
-  })
-  const [first, second, third] = sessions
-  if (!first || !second || !third) throw new Error('no sessions')
-  await store.logout(first.token)
-  await expect.poll(() => told).toEqual([idOf(first.token)])
+  for (const token of tokens) await store.watchSession(token, () => told.push(token))
+  return told
+}
+
+/** A session on each node. */
+const logInOnEach = async (store: SessionStore) => {
+  const sessions = await Promise.all([0, 1, 2].map((node) => loginOn(store, node)))
+  return sessions.map(({ token }) => token)
+}
+
+/** As if the message had been lost. */
+const endSilently = (store: SessionStore, token: string, nodes = servers.nodes) =>
+  nodes[placeOf(store.keys.login(idOf(token)))]?.admin.hdel(
+    store.keys.login(idOf(token)),
+    idOf(token),
+  )
+
+test('sessions of all nodes are reported, also after the node of the subscription was lost', async () => {
+  const [store, elsewhere] = [await storeForThisTest(), await storeForThisTest(undefined, 2_000)]
+  const tokens = await logInOnEach(store)
+  const [first = '', second = '', third = ''] = tokens
+  const told = await watched(elsewhere, tokens)
+  await store.logout(first)
+  await expect.poll(() => told).toEqual([first])
+  await endSilently(store, second)
+  const connecting = vi.spyOn(Redis.prototype, 'connect')
+  onTestFinished(() => connecting.mockRestore())
   const node = await subscribed()
   node.program.signal('SIGSTOP')
-  await expect.poll(() => told).toContain('lost')
+  await expect.poll(() => connecting.mock.calls.length).toBeGreaterThan(0)
   node.program.signal('SIGCONT')
-  await expect.poll(() => told.slice(-2)).toEqual(['regained', idOf(first.token)])
+  await expect.poll(() => told).toEqual([first, second])
   await expect.poll(areAllUp).toBe(true) // the others may have marked the paused node as failed
-  for (const { token } of [second, third]) {
-    // Its connections to the paused node may have to be opened again.
-    await expect.poll(() => store.logout(token).catch(() => null)).not.toBeNull()
-  }
-  const all = sessions.map(({ token }) => idOf(token))
-  await expect.poll(() => told).toEqual(expect.arrayContaining(all))
+  // Its connections to the paused node may have to be opened again.
+  await expect.poll(() => store.logout(third).catch(() => null)).not.toBeNull()
+  await expect.poll(() => told).toEqual(tokens)
 })
 
 test('while a node is dead, sessions of the others are reported; its own are checked when it is back', async () => {
   const { nodes, stop } = await testCluster({ config: { appendfsync: 'always' } })
   onTestFinished(() => stop())
   const store = await storeForThisTest(nodes, 2_000)
-  const sessions = await Promise.all([0, 1, 2].map((node) => loginOn(store, node)))
-  const told: string[] = []
-  await store.onSessionEnded({
-    ended: (id) => void told.push(id),
-    held: () => [0, 1, 2].map(idWithoutSession),
-    lost: () => void told.push('lost'),
-    regained: () => void told.push('regained'),
-  })
+  const [silent, ended] = [await logInOnEach(store), await logInOnEach(store)]
+  const told = await watched(store, [...silent, ...ended])
   const dead = await subscribed(nodes)
   const place = nodes.indexOf(dead)
   const others = [0, 1, 2].filter((other) => other !== place)
+  for (const token of silent) await endSilently(store, token, nodes)
+  expect(told).toEqual([])
   dead.program.signal('SIGKILL')
-  await expect
-    .poll(() => new Set(told))
-    .toEqual(new Set(['lost', 'regained', ...others.map(idWithoutSession)]))
+  await expect.poll(() => new Set(told)).toEqual(new Set(others.map((other) => silent[other])))
   for (const other of others) {
-    const { token = '' } = sessions[other] ?? {}
-    await store.logout(token)
-    await expect.poll(() => told).toContain(idOf(token))
+    await store.logout(ended[other] ?? '')
+    await expect.poll(() => told).toContain(ended[other])
   }
-  expect(told.filter((word) => /^[lr]/.test(word))).toEqual(['lost', 'regained'])
-  expect(told).not.toContain(idWithoutSession(place))
+  expect(told).toHaveLength(4)
   await dead.restart()
-  await expect.poll(() => told).toContain(idWithoutSession(place))
+  await expect.poll(() => told).toContain(silent[place])
 })

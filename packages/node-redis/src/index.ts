@@ -19,7 +19,7 @@ export interface NodeRedisClient {
   close(): Promise<void>
   destroy(): void
   on(event: string | symbol, listener: () => void): unknown
-  /** For `onSessionEnded`. */
+  /** For `watchSession`. */
   duplicate?(overrides: { socket: { reconnectStrategy: false } }): NodeRedisSubscriber
 }
 

@@ -145,33 +145,24 @@ describe.each(Object.entries(versions))('%s', (_, createClient) => {
     for (const text of [unknown, await lost]) expect(text).not.toMatch(/a.secret/)
   })
 
-  test('listeners of ended sessions share a connection, and learn of its loss', async () => {
+  test('watched sessions share a connection, and ends during its loss are reported', async () => {
     const store = newStore({ sender: nodeRedisSender(await connectTo(server.socket)) })
     const [gone, alive] = [await store.login('ada'), await store.login('ada')]
-    const idOf = (token: string) => token.split('.')[0] ?? ''
     const subscribers = async () =>
       String(await server.redis.client('LIST', 'TYPE', 'PUBSUB'))
         .split('\n')
         .filter(Boolean).length
     const told: string[] = []
-    const stop = await store.onSessionEnded({ ended: () => undefined })
-    const stopOther = await store.onSessionEnded({
-      ended: (id) => void told.push(id),
-      held: () => [gone.token, alive.token].map(idOf),
-      lost() {
-        told.push('lost')
-        // As if the message had been lost: nobody tells this listener.
-        void server.redis.hdel('login:', idOf(gone.token))
-      },
-      regained: () => void told.push('regained'),
-    })
+    for (const { token } of [gone, alive]) {
+      await store.watchSession(token, () => told.push(token))
+    }
     expect(await subscribers()).toBe(1)
+    // As if the message had been lost.
+    await server.redis.hdel('login:', gone.token.split('.')[0] ?? '')
     await server.redis.client('KILL', 'TYPE', 'PUBSUB')
-    await expect.poll(() => told).toEqual(['lost', 'regained', idOf(gone.token)])
+    await expect.poll(() => told).toEqual([gone.token])
     await store.logout(alive.token)
-    await expect.poll(() => told.at(-1)).toBe(idOf(alive.token))
-    stop()
-    stopOther()
+    await expect.poll(() => told).toEqual([gone.token, alive.token])
     await expect.poll(subscribers).toBe(0)
   })
 })

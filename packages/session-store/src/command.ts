@@ -30,6 +30,13 @@ export interface Operation<Result> extends CommandList {
   read(replies: readonly Reply[]): Result
 }
 
+/** An operation whose replies say nothing of interest. */
+export const writing = (...commands: readonly Command[]): Operation<void> => ({
+  commands,
+  readOnly: false,
+  read: () => undefined,
+})
+
 /** Parses a reply WITHSCORES: a flat list (member, score, member …) in RESP2, pairs in RESP3. */
 export const memberScores = (reply: Reply | undefined): [member: string, score: number][] => {
   const flat = Array.isArray(reply) ? (reply as readonly Reply[]).flat() : []

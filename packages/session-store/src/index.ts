@@ -1,6 +1,8 @@
 import './node-version.ts'
 
 export { type Command, firstKeyOf, type Operation, type Reply } from './command.ts'
+export type { Attempts } from './count-attempts.ts'
+export type { DataPatch, SessionData, SessionDataFields } from './data/read.ts'
 export {
   type BatchTrace,
   batchChannel,
@@ -22,11 +24,6 @@ export {
 export { repeatable, StoreError, type StoreErrorCode, storeErrors } from './errors.ts'
 export { checkedOptions, checkName, MAX_NAME_LENGTH, NAME_PATTERN } from './input.ts'
 export { articleKeys, type Keys, prefixedKeys } from './keys.ts'
-export type { Attempts } from './operations/attempts.ts'
-export type { DataPatch, SessionData, SessionDataFields } from './operations/data.ts'
-export type { Session } from './operations/sessions.ts'
-export type { PopularItem, RecordedView, ViewedItem } from './operations/views.ts'
-export { updateToken } from './operations/views.ts'
 export type { LoginOptions, SessionStoreOptions, ViewOptions } from './options.ts'
 export type { NodeState } from './readiness.ts'
 export { batching } from './redis/batching.ts'
@@ -52,6 +49,8 @@ export { subscribeWith } from './redis/subscribing.ts'
 export { createSessionStore } from './removed-options.ts'
 export type { Janitor } from './retention/janitor.ts'
 export type { JanitorOptions } from './retention/options.ts'
+export type { Session } from './sessions/check.ts'
 export type { RecentSession, UserSession } from './sessions/list.ts'
-export type { SessionEndListener } from './sessions/report-ends.ts'
 export { type NewSession, SessionStore, type StoreInfo } from './store.ts'
+export type { PopularItem, ViewedItem } from './views/read.ts'
+export { type RecordedView, updateToken } from './views/record.ts'

@@ -22,7 +22,7 @@ export const wrongType = (message: string) => new StoreError('ONETRIP_WRONG_TYPE
 
 /** @throws StoreError `ONETRIP_WRONG_TYPE` or `ONETRIP_INVALID_INPUT`, naming the field. */
 export function checkName(field: string, value: string): void {
-  checkString(field, value)
+  checkType(field, value, 'string')
   // Count code points only if needed: a string never has more of them than UTF-16 units.
   const tooLong = value.length > MAX_NAME_LENGTH && [...value].length > MAX_NAME_LENGTH
   if (tooLong || !namePattern.test(value)) {
@@ -30,9 +30,12 @@ export function checkName(field: string, value: string): void {
   }
 }
 
+const typeNames = { string: 'a string', boolean: 'true or false', object: 'an object' }
+
 /** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */
-export function checkString(field: string, value: string): void {
-  if (typeof value !== 'string') throw wrongType(`${field} must be a string`)
+export function checkType(field: string, value: unknown, type: keyof typeof typeNames): void {
+  if (typeof value !== type || value === null)
+    throw wrongType(`${field} must be ${typeNames[type]}`)
 }
 
 /** The longest label of a login, in bytes (UTF-8). */
@@ -40,7 +43,7 @@ const MAX_LABEL_BYTES = 200
 
 /** @throws StoreError as `checkName`, unless the value is a valid label, or empty: no label. */
 export function checkLabel(value: string): void {
-  checkString('label', value)
+  checkType('label', value, 'string')
   if (value === '') return
   if (Buffer.byteLength(value) > MAX_LABEL_BYTES || !namePattern.test(value)) {
     throw invalid(`label must have at most ${MAX_LABEL_BYTES} bytes and no control characters`)
@@ -52,7 +55,7 @@ const MAX_KEY_LENGTH = 255
 
 /** @throws StoreError as `checkName`, unless the value is a valid idempotency key. */
 export function checkKey(value: string): void {
-  checkString('idempotencyKey', value)
+  checkType('idempotencyKey', value, 'string')
   if (value.length >= 1 && value.length <= MAX_KEY_LENGTH) return
   throw invalid(`idempotencyKey must have 1 to ${MAX_KEY_LENGTH} characters`)
 }
@@ -75,16 +78,6 @@ export function checkNumber(field: string, value: number, range: Range): void {
 /** @throws StoreError as `checkNumber`, unless the value is a whole number from 1 to 1,000. */
 export function checkLimit(limit: number): void {
   checkNumber('limit', limit, { min: 1, max: 1_000, integer: true })
-}
-
-/** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */
-export function checkBoolean(field: string, value: boolean): void {
-  if (typeof value !== 'boolean') throw wrongType(`${field} must be true or false`)
-}
-
-/** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */
-export function checkObject(field: string, value: object): void {
-  if (typeof value !== 'object' || value === null) throw wrongType(`${field} must be an object`)
 }
 
 /** Not allowed on a shared connection: they block it, or change its state for other callers. */
@@ -122,13 +115,6 @@ export function checkOperation({ commands, read }: Operation<unknown>): void {
 /** One day. Node's timers fire at once if they are set to more than 24.8 days. */
 export const MAX_TIMEOUT_MS = 86_400_000
 
-/** @throws TypeError unless the options are an object. */
-export function checkOptions(what: string, options: unknown): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`the options of ${what} must be an object`)
-  }
-}
-
 /** @throws TypeError if `object` lacks one of these functions. */
 export function checkFunctions(what: string, object: unknown, names: readonly string[]): void {
   const functions = (object ?? {}) as Record<string, unknown>
@@ -160,48 +146,35 @@ export function checkRange(name: string, value: unknown, range: Range): asserts 
   if (wrong) throw new TypeError(wrong)
 }
 
-/** The names of all options. TypeScript checks that none is missing. */
-export type NamesOf<Options> = Readonly<Record<keyof Options, unknown>>
-
-/**
- * Rejects options that do not exist. Ignores options that are undefined.
- *
- * @param instead What to use instead, for names that users may expect.
- * @throws TypeError naming the option and those that exist.
- */
-export function checkOptionNames(
-  of: string,
-  options: object | undefined,
-  names: Readonly<Record<string, unknown>>,
-  instead: Readonly<Record<string, string>> = {},
-): void {
-  for (const [name, value] of Object.entries(options ?? {})) {
-    if (value === undefined || Object.hasOwn(names, name)) continue
-    const hint =
-      instead[name] ?? removedOptions[name] ?? `its options are ${Object.keys(names).join(', ')}`
-    throw new TypeError(`${of} has no option ${name}: ${hint}`)
-  }
-}
-
 /**
  * Returns the options with their defaults; one that is undefined gets its default.
  *
  * @param defaults All options that exist.
- * @param ranges The options that are numbers.
- * @throws TypeError if an option does not exist or is out of range.
+ * @param kinds The options that are numbers, with their ranges, or booleans.
+ * @param instead What to use instead, for names that users may expect.
+ * @throws TypeError if an option does not exist, has another type or is out of range.
  */
 export function checkedOptions<Options extends object, Defaults extends object>(
   of: string,
   options: Options,
   defaults: Defaults,
-  ranges: Readonly<Record<string, Range>>,
+  kinds: Readonly<Record<string, Range | 'boolean'>> = {},
+  instead: Readonly<Record<string, string>> = removedOptions,
 ): Merged<Options, Defaults> {
-  checkOptions(of, options)
-  checkOptionNames(of, options, defaults as Readonly<Record<string, unknown>>)
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`the options of ${of} must be an object`)
+  }
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  for (const [name] of given) {
+    if (Object.hasOwn(defaults, name)) continue
+    const hint = instead[name] ?? `its options are ${Object.keys(defaults).join(', ')}`
+    throw new TypeError(`${of} has no option ${name}: ${hint}`)
+  }
   const checked = { ...defaults, ...Object.fromEntries(given) }
-  for (const [name, range] of Object.entries(ranges)) {
-    checkRange(name, Reflect.get(checked, name), range)
+  for (const [name, kind] of Object.entries(kinds)) {
+    const value: unknown = Reflect.get(checked, name)
+    if (kind !== 'boolean') checkRange(name, value, kind)
+    else if (typeof value !== kind) throw new TypeError(`${name} must be true or false`)
   }
   return checked as Merged<Options, Defaults>
 }

@@ -1,9 +1,10 @@
+import type { DataOption } from './data/read.ts'
 import { checkedOptions, checkFunctions, MAX_TIMEOUT_MS, type Range } from './input.ts'
 import { articleKeys, type Keys, prefixedKeys } from './keys.ts'
-import type { DataOption } from './operations/data.ts'
 import { batching } from './redis/batching.ts'
 import type { RedisOptions } from './redis/connection.ts'
 import { pooled } from './redis/pool.ts'
+import type { Runner } from './redis/runner.ts'
 import type { Sender } from './redis/sender.ts'
 import type { JanitorOptions } from './retention/options.ts'
 import type { TokensOptions } from './tokens/tokens.ts'
@@ -108,6 +109,7 @@ const ranges = {
 
 /** What the functions of a store share. */
 export interface Settings {
+  readonly runner: Runner
   readonly keys: Keys
   /** Milliseconds since 1970. */
   now(): number

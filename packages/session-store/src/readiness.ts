@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Operation } from './command.ts'
+import type { Operation, Reply } from './command.ts'
 import { publishWarning } from './diagnostics.ts'
 import { StoreError } from './errors.ts'
 import type { Keys } from './keys.ts'
-import { foreignKey } from './operations/key-types.ts'
-import { publishEnd } from './operations/sessions.ts'
 import { errorKind, isNotSent, isTemporary, notSent } from './redis/outcomes.ts'
 import { parseInfo } from './redis/redis-info.ts'
 import type { Runner } from './redis/runner.ts'
+import { publishEnd } from './sessions/end.ts'
 
 /** As `SessionStore.ready`. */
 export async function becomeReady(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {
@@ -121,13 +120,30 @@ const refusalKind = (error: unknown): string | undefined =>
  * @throws StoreError `ONETRIP_INVALID_INPUT` that names a key of another type.
  */
 async function checkKeyTypes(runner: Runner, keys: Keys): Promise<void> {
-  const wrong = await runner.run(foreignKey(keys)).catch(() => undefined)
-  if (wrong === undefined) return
-  throw new StoreError(
-    'ONETRIP_INVALID_INPUT',
-    `${wrong}: another program uses this database. Use another database, or the option prefix`,
-  )
+  const shared: [key: string, type: string][] = [
+    ...keys.parts().flatMap(({ login, recent }): typeof shared => [
+      [login, 'hash'],
+      [recent, 'zset'],
+    ]),
+    ...keys.allPopular().map((key): (typeof shared)[0] => [key, 'zset']),
+  ]
+  const types: Operation<readonly Reply[]> = {
+    commands: shared.map(([key]) => ['TYPE', key]),
+    readOnly: true,
+    read: (replies) => replies,
+  }
+  const found = await runner.run(types).catch(() => [])
+  for (const [index, [key, wanted]] of shared.entries()) {
+    const type = found[index] ?? 'none'
+    if (type === 'none' || type === wanted) continue
+    throw new StoreError(
+      'ONETRIP_INVALID_INPUT',
+      `the key ${key} is a ${nameOf(type)}, but the store needs a ${nameOf(wanted)}: another program uses this database. Use another database, or the option prefix`,
+    )
+  }
 }
+
+const nameOf = (type: Reply) => (type === 'zset' ? 'sorted set' : type)
 
 /**
  * Compares the layout of the keys with that of the data, if the keys have a `check`. Only warns if that is not possible:

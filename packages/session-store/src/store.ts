@@ -1,52 +1,29 @@
 import type { Operation } from './command.ts'
-import { repeatable, requireSession } from './errors.ts'
-import {
-  checkBoolean,
-  checkKey,
-  checkLabel,
-  checkLimit,
-  checkName,
-  checkNumber,
-  checkObject,
-  checkOperation,
-  checkString,
-  checkStrings,
-  MAX_TIMEOUT_MS,
-} from './input.ts'
-import type { Keys } from './keys.ts'
-import { type Attempts, countAttempts } from './operations/attempts.ts'
+import { type Attempts, countAttempts } from './count-attempts.ts'
+import { encodeFields } from './data/encode.ts'
 import {
   type DataOption,
   type DataPatch,
   type DeclaredFields,
   type MaybeData,
   type PatchOptions,
-  requireWritten,
   type SessionData,
   withDataIf,
-  writeData,
-} from './operations/data.ts'
-import { encodeFields, MAX_FIELDS } from './operations/encode-fields.ts'
+} from './data/read.ts'
+import { requireWritten, writeData } from './data/write.ts'
+import { repeatable, requireSession } from './errors.ts'
 import {
-  checkToken,
-  GUEST,
-  isIdle,
-  login,
-  type NewLogin,
-  requireActive,
-  type Session,
-  statesOf,
-  touchSession,
-} from './operations/sessions.ts'
-import {
-  type PopularItem,
-  popularItems,
-  type RecordedView,
-  recordView,
-  updateToken,
-  type ViewedItem,
-  viewedItems,
-} from './operations/views.ts'
+  checkKey,
+  checkLabel,
+  checkLimit,
+  checkName,
+  checkNumber,
+  checkOperation,
+  checkStrings,
+  checkType,
+  MAX_TIMEOUT_MS,
+} from './input.ts'
+import type { Keys } from './keys.ts'
 import {
   checkedStoreOptions,
   type LoginOptions,
@@ -59,6 +36,15 @@ import { becomeReady, type NodeState, pingNodes } from './readiness.ts'
 import { type NodeResult, Runner } from './redis/runner.ts'
 import { Janitor } from './retention/janitor.ts'
 import { type JanitorOptions, ownJanitor } from './retention/options.ts'
+import {
+  checkToken,
+  GUEST,
+  isIdle,
+  requireActive,
+  type Session,
+  statesOf,
+  touchSession,
+} from './sessions/check.ts'
 import { endAll, endSession, KeepLatest, totalEnded } from './sessions/end.ts'
 import {
   type RecentSession,
@@ -66,11 +52,17 @@ import {
   sessionsOf,
   type UserSession,
 } from './sessions/list.ts'
-import { recordOnce, recordOrUndo } from './sessions/record-view.ts'
-import { EndReporter, type SessionEndListener } from './sessions/report-ends.ts'
-import { loginFrom, oldIdOf } from './sessions/take-over.ts'
-import { SessionWatches } from './sessions/watch-one.ts'
+import { login, loginFrom } from './sessions/log-in.ts'
+import { SessionWatches } from './sessions/watch.ts'
 import { createTokens, type Tokens } from './tokens/tokens.ts'
+import { type PopularItem, popularItems, type ViewedItem, viewedItems } from './views/read.ts'
+import {
+  type RecordedView,
+  recordOnce,
+  recordOrUndo,
+  recordView,
+  updateToken,
+} from './views/record.ts'
 
 export interface NewSession {
   /** The credential of the session: keep it secret. */
@@ -108,9 +100,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   /** The names of this store's keys, for commands of your own (`run`). */
   readonly keys: Keys
   readonly #runner: Runner
-  readonly #context: Settings & { readonly runner: Runner }
+  readonly #settings: Settings
   readonly #keepLatest: KeepLatest
-  readonly #ends: EndReporter
   readonly #watches: SessionWatches
   readonly #janitors = new Set<Janitor>()
   readonly #sweepKeys: boolean
@@ -128,10 +119,9 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     this.keys = checked.keys
     this.#sweepKeys = checked.prefix !== ''
     this.#runner = new Runner(senderOf(checked), checked)
-    this.#context = { runner: this.#runner, ...checked }
-    this.#keepLatest = new KeepLatest(this.#context)
-    this.#ends = new EndReporter(this.#runner, checked)
-    this.#watches = new SessionWatches(this.#ends, this.tokens, checked)
+    this.#settings = { ...checked, runner: this.#runner }
+    this.#keepLatest = new KeepLatest(this.#settings)
+    this.#watches = new SessionWatches(this.#settings, this.tokens)
     if (own !== undefined) this.janitor(own).start()
   }
 
@@ -163,7 +153,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    *
    * @throws StoreError if no server serves its keys.
    */
-  async ping(timeoutMs = this.#context.deadlineMs): Promise<NodeState[]> {
+  async ping(timeoutMs = this.#settings.deadlineMs): Promise<NodeState[]> {
     checkNumber('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS })
     return await this.#runner.call(() => pingNodes(this.#runner, this.keys, timeoutMs))
   }
@@ -210,7 +200,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
    */
   janitor(options: JanitorOptions = {}): Janitor {
-    const { now, idleSeconds } = this.#context
+    const { now, idleSeconds } = this.#settings
     const context = { runner: this.#runner, keys: this.keys, now: () => now() / 1000, idleSeconds }
     const janitor = new Janitor({ ...context, sweepKeys: this.#sweepKeys }, options)
     this.#janitors.add(janitor)
@@ -228,13 +218,21 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async login(user: string, options: LoginOptions = {}): Promise<NewSession> {
     checkName('user', user)
-    const old = oldIdOf(this.tokens, options)
-    const { remember = false, label = '' } = options
-    checkBoolean('remember', remember)
+    checkType('options', options, 'object')
+    const { remember = false, label = '', from } = options
+    const old = from === undefined ? undefined : this.#validId(from)
+    checkType('remember', remember, 'boolean')
     checkLabel(label)
     const session = this.#issue(remember)
     const id = this.tokens.verify(session.token)
-    await this.#runner.call(() => this.#begin({ id, user, label }, old))
+    await this.#runner.call(async () => {
+      const input = { id, user, label }
+      const listed = await (old === undefined
+        ? this.#runner.run(login(this.keys, input, this.#settings.now()))
+        : loginFrom(this.#runner, this.#settings, { old, session: input }))
+      if (listed <= this.#settings.maxSessionsPerUser) return
+      await this.#keepLatest.of(user).catch(() => undefined)
+    })
     return session
   }
 
@@ -245,7 +243,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   async loginGuest(): Promise<NewSession> {
     const session = this.#issue()
     const guest = { id: this.tokens.verify(session.token), user: GUEST }
-    await this.#run(updateToken(this.keys, guest, this.#context.now()))
+    await this.#run(updateToken(this.keys, guest, this.#settings.now()))
     return session
   }
 
@@ -277,7 +275,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     checkNumber('unlessWithinSeconds', unlessWithinSeconds, { min: 0 })
     return await this.#runner.call(async () => {
       const session = await this.#active(checkToken(this.keys, id))
-      const lastSeenAt = this.#context.now()
+      const lastSeenAt = this.#settings.now()
       if (session.lastSeenAt > lastSeenAt - 1000 * unlessWithinSeconds) return session
       this.#runner.run(touchSession(this.keys, id, lastSeenAt)).catch(() => undefined)
       return { ...session, lastSeenAt }
@@ -292,13 +290,13 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async logout(token: string): Promise<boolean> {
     const id = this.tokens.verify(token)
-    return await this.#repeatable(() => endSession(this.#context, id))
+    return await this.#repeatable(() => endSession(this.#settings, id))
   }
 
   /** The most recently seen sessions, at most `limit` (1 to 1,000, default 50), newest first. Two round trips. */
   async recentSessions(limit = 50): Promise<RecentSession[]> {
     checkLimit(limit)
-    return await this.#runner.call(() => recentSessions(this.#context, limit))
+    return await this.#runner.call(() => recentSessions(this.#settings, limit))
   }
 
   /**
@@ -319,14 +317,14 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     const id = this.tokens.verify(token)
     checkName('item', item)
     const idempotencyKey = options?.idempotencyKey
-    const plain = recordView(this.keys, { id, item }, this.#context.now())
+    const plain = recordView(this.keys, { id, item }, this.#settings.now())
     const view = withDataIf<RecordedView, Asked, Fields>(options, plain, this.keys, id)
     if (idempotencyKey !== undefined) {
       checkKey(idempotencyKey)
       const repeatable = { id, item, idempotencyKey }
-      return await this.#repeatable(() => recordOnce(this.#context, repeatable, view))
+      return await this.#repeatable(() => recordOnce(this.#settings, repeatable, view))
     }
-    return await this.#runner.call(() => recordOrUndo(this.#context, { id, item }, view))
+    return await this.#runner.call(() => recordOrUndo(this.#settings, { id, item }, view))
   }
 
   /** The 25 most recently viewed items of this session, newest first. */
@@ -364,15 +362,14 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     options: PatchOptions = {},
   ): Promise<{ version: number }> {
     const id = this.tokens.verify(token)
-    checkObject('options', options)
+    checkType('options', options, 'object')
     const { ifVersion } = options
     const encoded = encodeFields(fields)
     if (ifVersion !== undefined) checkNumber('ifVersion', ifVersion, VERSIONS)
-    const write = { id, mode: 'patch', fields: encoded, ifVersion, maxFields: MAX_FIELDS } as const
-    const { now, idleSeconds } = this.#context
+    const write = { id, mode: 'patch', fields: encoded, ifVersion } as const
+    const { now, idleSeconds } = this.#settings
     const times = { now: now(), idleBefore: now() - 1000 * idleSeconds }
-    const written = await this.#run(writeData(this.keys, write, times))
-    return requireWritten(written, write)
+    return requireWritten(await this.#run(writeData(this.keys, write, times)), ifVersion)
   }
 
   /**
@@ -384,8 +381,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     const own = this.tokens.verify(token)
     return await this.#repeatable(async () => {
       const { user } = await this.#active(checkToken(this.keys, own))
-      const sessions = user === null ? [] : await sessionsOf(this.#context, user)
-      const active = sessions.filter((session) => !isIdle(this.#context, session))
+      const sessions = user === null ? [] : await sessionsOf(this.#settings, user)
+      const active = sessions.filter((session) => !isIdle(this.#settings, session))
       return { sessions: active.map((session) => ({ ...session, current: session.id === own })) }
     })
   }
@@ -396,11 +393,11 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async revokeSession(token: string, id: string): Promise<boolean> {
     const own = this.tokens.verify(token)
-    checkString('id', id)
+    checkType('id', id, 'string')
     return await this.#repeatable(async () => {
       const [session, other] = await this.#runner.run(statesOf(this.keys, [own, id]))
-      const { user } = requireActive(this.#context, session)
-      return user !== null && other?.user === user && (await endSession(this.#context, id))
+      const { user } = requireActive(this.#settings, session)
+      return user !== null && other?.user === user && (await endSession(this.#settings, id))
     })
   }
 
@@ -429,7 +426,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async endUserSessions(user: string): Promise<number> {
     checkName('user', user)
-    return await this.#runner.call(() => totalEnded(endAll(this.#context, user)))
+    return await this.#runner.call(() => totalEnded(endAll(this.#settings, user)))
   }
 
   /**
@@ -440,32 +437,21 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     checkStrings('subjects', subjects)
     checkNumber('windowSeconds', windowSeconds, { min: 1, max: 1e9, integer: true })
     return await this.#run(
-      countAttempts(this.keys, { subjects, windowSeconds }, this.#context.now()),
+      countAttempts(this.keys, { subjects, windowSeconds }, this.#settings.now()),
     )
   }
 
   /**
-   * Calls `ended` with the id of each session that ends, in any process: by logout, revocation, the limit
-   * of a user, a login that takes over a guest session, or the janitor. Not when a token expires (see
-   * `tokenExpiresAt`).
-   *
-   * The first listener opens a connection that subscribes. A lost one is replaced; then the sessions that the
-   * process holds are checked, 100 in one round trip.
-   *
-   * @returns A function that removes the listener. Resolves when Redis has confirmed the subscription.
-   * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
-   *   of Redis lacks a permission.
-   */
-  async onSessionEnded(listener: SessionEndListener): Promise<() => void> {
-    return await this.#runner.call(() => this.#ends.listen(listener))
-  }
-
-  /**
-   * Checks the session, and calls `onEnd` once when it ends (see `onSessionEnded`) or the token expires: for an open
+   * Checks the session, and calls `onEnd` once when it ends, in any process (by logout, revocation, the maximum of a
+   * user, a login that takes it over, or the janitor), or when the token expires: for an open
    * WebSocket, which sends no further requests. The WebSocket does not count as use of the session: call `touch`.
    *
-   * @returns A function that stops watching.
-   * @throws StoreError as `onSessionEnded`.
+   * The first watch opens a connection that subscribes. A lost one is replaced; then the watched sessions are checked,
+   * 100 in one round trip.
+   *
+   * @returns A function that stops watching. Resolves when Redis has confirmed the subscription.
+   * @throws TypeError if the sender cannot subscribe; StoreError `ONETRIP_NOT_SENT`, or `ONETRIP_REFUSED` if the user
+   *   of Redis lacks a permission.
    */
   async watchSession(token: string, onEnd: () => unknown): Promise<() => void> {
     return await this.#runner.call(() =>
@@ -512,29 +498,30 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     return { token, expiresAt: this.tokens.expiresAt(token) }
   }
 
-  async #begin(session: NewLogin, old: string | undefined): Promise<void> {
-    const now = this.#context.now()
-    const listed = await (old === undefined
-      ? this.#runner.run(login(this.keys, session, now))
-      : loginFrom(this.#runner, this.#context, { old, session }))
-    if (listed <= this.#context.maxSessionsPerUser) return
-    await this.#keepLatest.of(session.user).catch(() => undefined)
+  /** Undefined for an invalid or expired token: clients send it, so it must not make a login fail. */
+  #validId(token: string): string | undefined {
+    checkType('from', token, 'string')
+    try {
+      return this.tokens.verify(token)
+    } catch {
+      return undefined
+    }
   }
 
   /** @throws StoreError `ONETRIP_UNKNOWN_SESSION` if the session has ended or is idle. */
   async #active<Found extends Session>(operation: Operation<Found | undefined>): Promise<Found> {
-    return requireActive(this.#context, await this.#runner.run(operation))
+    return requireActive(this.#settings, await this.#runner.run(operation))
   }
 
   async *#endOthers(own: string): AsyncGenerator<number> {
     const { user } = await this.#active(checkToken(this.keys, own))
-    if (user !== null) yield* endAll(this.#context, user, own)
+    if (user !== null) yield* endAll(this.#settings, user, own)
   }
 
   /** Ends the caller's own session last, because the caller needs it to repeat a call that has failed. */
   async *#endEverywhere(own: string): AsyncGenerator<number> {
     yield* this.#endOthers(own)
-    if (await endSession(this.#context, own)) yield 1
+    if (await endSession(this.#settings, own)) yield 1
   }
 }
 

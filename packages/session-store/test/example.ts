@@ -14,6 +14,10 @@ const folder = fileURLToPath(new URL('..', import.meta.url))
 export const programsIn = (page: string): string[] =>
   programsOf(readFileSync(join(folder, '../..', page), 'utf8'))
 
+/** The program of this package's README that contains this word. */
+export const readmeProgram = (word: string): string =>
+  programsIn('packages/session-store/README.md').find((text) => text.includes(word)) ?? ''
+
 export const programsOf = (text: string): string[] =>
   [...text.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, program = '']) => program)
 

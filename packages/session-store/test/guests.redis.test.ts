@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Operation } from '../src/command.ts'
 import type { SessionStore } from '../src/index.ts'
-import { loginFrom, loginWith, type OldRecords, oldRecords } from '../src/sessions/take-over.ts'
+import { loginFrom, loginWith, type OldRecords, oldRecords } from '../src/sessions/log-in.ts'
 import { gone, idOf } from './fixture.ts'
 import { Clock, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
 import { issueToken } from './update-token.ts'

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { writeData } from '../src/data/write.ts'
 import { articleKeys, type Keys } from '../src/index.ts'
-import { writeData } from '../src/operations/data.ts'
-import { forgetSessions } from '../src/operations/lists.ts'
-import { endSessions, login, touchSession } from '../src/operations/sessions.ts'
-import { recordViewOnce } from '../src/operations/view-once.ts'
-import { recordView, undoView } from '../src/operations/views.ts'
 import { oldestSessions } from '../src/retention/evict.ts'
+import { touchSession } from '../src/sessions/check.ts'
+import { endSessions } from '../src/sessions/end.ts'
+import { forgetSessions } from '../src/sessions/list.ts'
+import { login } from '../src/sessions/log-in.ts'
+import { recordView, recordViewOnce, undoView } from '../src/views/record.ts'
 import { type Caller, Running } from './interleavings.ts'
 import { layouts, retentionServer } from './retention-fixture.ts'
 
@@ -167,7 +168,7 @@ interface World {
   ended: Set<string>
 }
 
-const write = { fields: { set: [['cart', '1']], removed: ['theme'] }, maxFields: 9 } as const
+const write = { fields: { set: [['cart', '1']], removed: ['theme'] } } as const
 
 function* callerOf(action: Action, { keys, now, counts, ended }: World): Caller {
   const times = { now: 1000 * now, idleBefore: 0 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { recordView, undoView } from '../src/operations/views.ts'
 import { halveCounts } from '../src/retention/rescale.ts'
+import { recordView, undoView } from '../src/views/record.ts'
 import { readyStore } from './fixture.ts'
 import { keysInParts } from './keys-in-parts.ts'
 import { layouts, logIn, retentionServer } from './retention-fixture.ts'

@@ -1,4 +1,4 @@
-import { KEPT_VIEWS } from '../src/operations/views.ts'
+import { KEPT_VIEWS } from '../src/views/record.ts'
 
 /** A model of the store with plain maps. Times are milliseconds since 1970. */
 export class Model {

@@ -16,7 +16,7 @@ import { startProgram } from '@onetrip/stack/program.ts'
 import { installPacked, packedForThisTest } from '@onetrip/stack/testing/packed.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { programsIn, programsOf } from './example.ts'
+import { programsIn, programsOf, readmeProgram } from './example.ts'
 import { SECRET } from './fixture.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -121,7 +121,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
   const check = (file: string) =>
     run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file], project)
-  const withoutFramework = programsIn(README).find((text) => text.includes('store.login(')) ?? ''
+  const withoutFramework = readmeProgram('store.login(')
   for (const ioredis of ['ioredis-5', 'ioredis']) {
     rmSync(join(project, 'node_modules/ioredis'), { force: true })
     link({ ioredis })
@@ -135,11 +135,10 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
 
   // So far no framework was installed. With a framework, its entry point works.
   link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
-  const example = (name: string) => readFileSync(join(source, 'examples', name), 'utf8')
   const programs = {
-    fastify: example('fastify.ts'),
-    express: example('express.ts'),
-    'node-http': example('node-http.ts'),
+    fastify: readmeProgram('fastifySessions'),
+    express: readmeProgram('expressSessions'),
+    'node-http': readFileSync(join(source, 'examples/node-http.ts'), 'utf8'),
   }
   for (const [framework, program = ''] of Object.entries(programs)) {
     const file = `${framework}.mts`

@@ -1,11 +1,14 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
+import { withData } from '../src/data/read.ts'
+import { writeData } from '../src/data/write.ts'
 import { articleKeys as keys } from '../src/keys.ts'
-import { withData, writeData } from '../src/operations/data.ts'
-import { forgetSessions } from '../src/operations/lists.ts'
-import { checkToken, endSessions, login, touchSession } from '../src/operations/sessions.ts'
-import { recordView, undoView, updateToken } from '../src/operations/views.ts'
 import { sendPipeline } from '../src/redis/frame.ts'
+import { checkToken, touchSession } from '../src/sessions/check.ts'
+import { endSessions } from '../src/sessions/end.ts'
+import { forgetSessions } from '../src/sessions/list.ts'
+import { login } from '../src/sessions/log-in.ts'
+import { recordView, undoView, updateToken } from '../src/views/record.ts'
 import { inOrder, interleavings } from './interleavings.ts'
 
 const id = 'a-session'
@@ -22,7 +25,7 @@ const state = async () => ({
 
 const written = (mode: 'patch' | 'replace') => {
   const fields = { set: [['cart', '[]']], removed: [] } as const
-  return writeData(keys, { id, mode, fields, maxFields: 9 }, { now: 2_000, idleBefore: 0 })
+  return writeData(keys, { id, mode, fields }, { now: 2_000, idleBefore: 0 })
 }
 
 async function fresh(of = id): Promise<void> {

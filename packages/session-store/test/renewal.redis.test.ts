@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest'
 import { articleKeys as keys } from '../src/index.ts'
-import {
-  checkToken,
-  endSessions,
-  login,
-  type Session,
-  statesOf,
-} from '../src/operations/sessions.ts'
-import { updateToken } from '../src/operations/views.ts'
 import { oldestSessions } from '../src/retention/evict.ts'
+import { checkToken, type Session, statesOf } from '../src/sessions/check.ts'
+import { endSessions } from '../src/sessions/end.ts'
+import { login } from '../src/sessions/log-in.ts'
+import { updateToken } from '../src/views/record.ts'
 import { type Caller, interleavings, Running } from './interleavings.ts'
 import { retentionServer } from './retention-fixture.ts'
 

@@ -2,8 +2,8 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { articleKeys as keys } from '../src/index.ts'
-import { type EndIf, endSessions } from '../src/operations/sessions.ts'
 import { oldestSessions } from '../src/retention/evict.ts'
+import { type EndIf, endSessions } from '../src/sessions/end.ts'
 import { adminForThisTest, gone, idOf, inMemory, tokens } from './fixture.ts'
 import {
   Clock,

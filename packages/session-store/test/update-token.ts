@@ -1,6 +1,6 @@
 import type { SessionStore } from '../src/index.ts'
-import { updateToken } from '../src/operations/views.ts'
 import { issuedAt } from '../src/tokens/tokens.ts'
+import { updateToken } from '../src/views/record.ts'
 import { idOf } from './fixture.ts'
 
 /** A token without a session. */

@@ -3,7 +3,7 @@ import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { startExample } from './example.ts'
-import { adminForThisTest, gone, idOf, outcomeOf, readyStore, tokens } from './fixture.ts'
+import { adminForThisTest, idOf } from './fixture.ts'
 
 const server = redisOfThisFile()
 
@@ -43,36 +43,4 @@ test('websocket.ts: a logout closes the WebSockets of its session, also if the s
   await admin.hdel('login:', idOf(other.cookie.slice('__Host-onetrip='.length)))
   await otherClosed
   await stop()
-})
-
-test('watchSession calls back once, at the end of the session or of the token', async () => {
-  let now = Date.now()
-  const store = await readyStore({
-    redis: `unix://${server.socket}`,
-    tokens: { ...tokens, lifetimeSeconds: 60, clock: () => now },
-  })
-  const ends: string[] = []
-  const watch = (token: string, name: string) => store.watchSession(token, () => ends.push(name))
-  const { token } = await store.login('ada')
-  await watch(token, 'logout')
-  const stop = await watch(token, 'stopped')
-  stop()
-  await store.logout(token)
-  await expect.poll(() => ends).toEqual(['logout'])
-  expect(await outcomeOf(watch(token, 'ended'))).toBe(gone.code)
-  expect(await outcomeOf(watch('no token', 'none'))).toBe('ONETRIP_INVALID_TOKEN')
-
-  const expiring = await store.login('ada')
-  now += 59_990
-  await watch(expiring.token, 'expired')
-  now += 10
-  await expect.poll(() => ends).toEqual(['logout', 'expired'])
-  await store.logout((await store.login('ada')).token)
-  const racing = await store.login('ada')
-  const [outcome] = await Promise.all([
-    outcomeOf(watch(racing.token, 'race')),
-    store.logout(racing.token),
-  ])
-  // Either the check notices the end, or the message arrives.
-  await expect.poll(() => outcome === gone.code || ends.includes('race')).toBe(true)
 })

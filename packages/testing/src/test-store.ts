@@ -42,7 +42,7 @@ export interface TestStore {
   clock: { now: number; pass(seconds: number): void }
   /** Lets the next operations fail. Returns a function that ends this. */
   failNext(failure: Failure, options?: FailureOptions): () => void
-  /** Closes the subscriptions of `onSessionEnded`. The store opens new ones. */
+  /** Closes the subscriptions of `watchSession`. The store opens new ones. */
   loseSubscriptions(): void
 }
 

@@ -5,7 +5,7 @@ import type { Command } from '@onetrip/session-store'
 import { expressSessions } from '@onetrip/session-store/express'
 import express from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { codeOf, gone, idOf, outcomeOf } from '../../session-store/test/fixture.ts'
+import { codeOf, gone, outcomeOf } from '../../session-store/test/fixture.ts'
 import { createTestStore, type TestStoreOptions } from '../src/index.ts'
 
 function testStore(options?: TestStoreOptions) {
@@ -107,18 +107,19 @@ test('a failure can wait for a command, repeat, and be cancelled', async () => {
 })
 
 test('a lost subscription is replaced; sessions that are gone are reported', async () => {
-  const { store, loseSubscriptions } = testStore()
+  const { store, clock, loseSubscriptions } = testStore()
   const told: string[] = []
-  const { token } = await store.login('ada')
-  await store.onSessionEnded({
-    ended: (id) => void told.push(id),
-    held: () => ['unknown', idOf(token)],
-    lost: () => void told.push('lost'),
-  })
+  const [idle, { token }] = [await store.login('ada'), await store.login('eve')]
+  for (const watched of [idle.token, token]) {
+    await store.watchSession(watched, () => told.push(watched))
+  }
+  clock.pass(14 * 24 * 3600)
+  await store.recordView(token, 'book')
+  clock.pass(1)
   loseSubscriptions()
-  await expect.poll(() => told).toEqual(['lost', 'unknown'])
+  await expect.poll(() => told).toEqual([idle.token])
   await store.logout(token)
-  await expect.poll(() => told.at(-1)).toBe(idOf(token))
+  await expect.poll(() => told).toEqual([idle.token, token])
 })
 
 const own = (...command: Command) => ({

@@ -24,82 +24,68 @@ interface Waiting {
  */
 export function batching(sender: Sender): Sender {
   if (sender.nodes) throw new TypeError('batching is for a sender to one server')
+  let queue: Waiting[] = []
+  let scheduled: NodeJS.Immediate | undefined
+  let inFlight = 0
+
+  function flush(): void {
+    clearImmediate(scheduled)
+    scheduled = undefined
+    const waiting = queue
+    queue = []
+    void sendTogether(sender, waiting).then(() => {
+      inFlight -= waiting.length
+    })
+  }
+
   return {
     name: sender.name,
     close: () => sender.close(),
     ...(sender.connections && { connections: sender.connections.bind(sender) }),
     ...(sender.subscribe && { subscribe: sender.subscribe.bind(sender) }),
-    send: collecting((waiting) => sendTogether(sender, waiting)),
+    send: (list) =>
+      new Promise((resolve, reject) => {
+        inFlight++
+        queue.push({ list, resolve, reject })
+        const full = Math.min(MAX_OPERATIONS, Math.max(MIN_OPERATIONS, inFlight * MAX_SHARE))
+        if (queue.length >= full) flush()
+        else scheduled ??= setImmediate(flush)
+      }),
   }
-}
-
-/** Returns a function `send` that collects the operations of one event-loop turn for `flush`. */
-function collecting(flush: (waiting: readonly Waiting[]) => Promise<unknown>): Sender['send'] {
-  let queue: Waiting[] = []
-  let scheduled: NodeJS.Immediate | undefined
-  let inFlight = 0
-
-  function flushNow(): void {
-    clearImmediate(scheduled)
-    scheduled = undefined
-    const waiting = queue
-    queue = []
-    void flush(waiting).then(() => {
-      inFlight -= waiting.length
-    })
-  }
-
-  return (list) =>
-    new Promise((resolve, reject) => {
-      inFlight++
-      queue.push({ list, resolve, reject })
-      const full = Math.min(MAX_OPERATIONS, Math.max(MIN_OPERATIONS, inFlight * MAX_SHARE))
-      if (queue.length >= full) flushNow()
-      else scheduled ??= setImmediate(flushNow)
-    })
 }
 
 /** Sends the operations one after the other, and gives each caller its outcomes. */
-async function sendTogether(
-  sender: Pick<Sender, 'send'>,
-  waiting: readonly Waiting[],
-): Promise<void> {
-  const lists = waiting.map(({ list }) => list)
+async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<void> {
+  const commands = waiting.flatMap(({ list }) => list.commands)
+  const send = async () => {
+    const outcomes = withOmitted(await sender.send({ commands }), commands.length)
+    let end = 0
+    return waiting.map(({ list }) => {
+      const start = end
+      end += list.commands.length
+      return outcomes.slice(start, end)
+    })
+  }
   try {
-    const commands = lists.flatMap((list) => list.commands)
-    const send = async () => split(lists, await sender.send({ commands }), commands.length)
-    const all = await (batchChannel.hasSubscribers ? traced(send, lists, commands.length) : send())
+    const all = await (batchChannel.hasSubscribers
+      ? traced(send, waiting, commands.length)
+      : send())
     all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
   } catch (error) {
     for (const { reject } of waiting) reject(error)
   }
 }
 
-/** Returns the outcomes of each operation. */
-function split(
-  lists: readonly CommandList[],
-  returned: readonly Outcome[],
-  count: number,
-): Outcome[][] {
-  const outcomes = withOmitted(returned, count)
-  let end = 0
-  return lists.map(({ commands }) => {
-    const start = end
-    end += commands.length
-    return outcomes.slice(start, end)
-  })
-}
-
 function traced(
   send: () => Promise<Outcome[][]>,
-  lists: readonly CommandList[],
+  waiting: readonly Waiting[],
   commands: number,
 ): Promise<Outcome[][]> {
-  const traces = lists.flatMap(({ trace }) => trace ?? [])
-  const message = new BatchTrace(lists.length, commands, traces)
+  const traces = waiting.flatMap(({ list }) => list.trace ?? [])
+  const message = new BatchTrace(waiting.length, commands, traces)
   const startedAt = performance.now()
   return batchChannel.tracePromise(async () => {
-    message.failed = lists.length
+    message.failed = waiting.length
     try {
       const all = await send()
       message.failed = all.filter((outcomes) => outcomes.some(isError)).length

@@ -1,16 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { CommandList, Operation } from '../command.ts'
 import { OperationTrace, operationChannel } from '../diagnostics.ts'
 import type { StoreError } from '../errors.ts'
 import { Deadlines } from './deadlines.ts'
-import {
-  lateReply,
-  notSent,
-  type Outcome,
-  operationError,
-  overloaded,
-  readOutcomes,
-} from './outcomes.ts'
+import { lateReply, notSent, operationError, overloaded, readOutcomes } from './outcomes.ts'
 import type { NodeSender, Sender } from './sender.ts'
 
 /** The result or the error of one server that holds keys. */
@@ -27,11 +19,6 @@ interface Limits {
   deadlineMs: number
   /** Maximum number of operations in flight; more are rejected. */
   maxInFlight: number
-}
-
-interface Unlimited {
-  readOnly: true
-  timeoutMs: number
 }
 
 /** Runs operations with a sender, and applies the deadline, the limit in flight and the table of errors. */
@@ -63,16 +50,23 @@ export class Runner {
   }
 
   /**
-   * Sends the operation and reads its replies.
+   * Sends the operation and reads its replies. The store's sender is `batching` (batching.ts) around `pooled` (pool.ts),
+   * which writes to the socket (frame.ts).
    *
    * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
    *   `ONETRIP_REFUSED`.
    */
   run<Result>(operation: Operation<Result>): Promise<Result> {
-    if (!operationChannel.hasSubscribers) return this.#send(operation, operation)
+    const send = (list: CommandList) =>
+      this.#attempt(
+        () => this.sender.send(list),
+        (outcomes) => readOutcomes(operation, outcomes),
+        operation.readOnly,
+      )
+    if (!operationChannel.hasSubscribers) return send(operation)
     const { commands } = operation
     const trace = new OperationTrace(commands)
-    return operationChannel.tracePromise(() => this.#send(operation, { commands, trace }), trace)
+    return operationChannel.tracePromise(() => send({ commands, trace }), trace)
   }
 
   /** The servers that hold keys. @throws StoreError as `run`, if they are not known. */
@@ -80,7 +74,7 @@ export class Runner {
     const { sender } = this
     if (sender.nodes) {
       const known = () => sender.nodes?.() ?? []
-      return await this.#attempt(known, (nodes) => nodes, { readOnly: true, timeoutMs })
+      return await this.#attempt(known, (nodes) => nodes, true, timeoutMs)
     }
     const name = sender.connections?.().server ?? sender.name
     return [{ name, send: (list) => sender.send(list) }]
@@ -100,7 +94,8 @@ export class Runner {
     return this.#attempt(
       () => node.send({ commands: operation.commands }),
       (outcomes) => readOutcomes(operation, outcomes),
-      { readOnly: true, timeoutMs },
+      true,
+      timeoutMs,
     )
   }
 
@@ -147,19 +142,13 @@ export class Runner {
     return this.#whenClosed
   }
 
-  #send<Result>(operation: Operation<Result>, list: CommandList): Promise<Result> {
-    const read = (outcomes: readonly Outcome[]) => readOutcomes(operation, outcomes)
-    return this.#attempt(() => this.sender.send(list), read, operation)
-  }
-
   /** Settles within the time. Without `timeoutMs`, the limit in flight applies, too. */
   #attempt<Sent, Result>(
     start: () => Promise<Sent> | Sent,
     read: (sent: Sent) => Result,
-    options: Unlimited | { readonly readOnly: boolean },
+    readOnly: boolean,
+    timeoutMs?: number,
   ): Promise<Result> {
-    const { readOnly } = options
-    const timeoutMs = 'timeoutMs' in options ? options.timeoutMs : undefined
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(operationError(error, readOnly))
       if (this.#isClosed) return fail(notSent('the store is closed'))
@@ -192,16 +181,15 @@ export class Runner {
 
   async #close(): Promise<void> {
     this.#closing.abort()
-    const timer = new AbortController()
     // The client of a custom sender may wait for a server that does not reply.
-    const { deadlineMs } = this.#limits
-    const late = delay(deadlineMs, undefined, { signal: timer.signal }).catch(() => undefined)
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, this.#limits.deadlineMs)
     try {
       await Promise.race([this.#untilIdle(), late])
       this.#isClosed = true
       await Promise.race([this.sender.close(), late])
     } finally {
-      timer.abort()
+      clearTimeout(timer)
     }
   }
 

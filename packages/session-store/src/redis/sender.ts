@@ -31,7 +31,7 @@ export interface Sender {
   nodes?(): Promise<readonly NodeSender[]>
   /**
    * Subscribes to these channels of Redis with a connection of its own, which does not reconnect. Omit it if the sender
-   * cannot: `onSessionEnded` then rejects.
+   * cannot: `watchSession` then rejects.
    */
   subscribe?(channels: readonly string[], onMessage: (message: string) => void): Subscription
 }

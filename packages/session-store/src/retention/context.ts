@@ -1,7 +1,7 @@
 import type { RetentionStep } from '../diagnostics.ts'
 import type { Keys } from '../keys.ts'
-import { MAX_LOGIN_SECONDS } from '../operations/sessions.ts'
 import type { Runner } from '../redis/runner.ts'
+import { MAX_LOGIN_SECONDS } from '../sessions/list.ts'
 
 /** What the tasks of a janitor share. */
 export interface RetentionContext {

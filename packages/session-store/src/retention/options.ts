@@ -35,7 +35,7 @@ export interface JanitorOptions {
   maxClockSkewSeconds?: number
 }
 
-const ranges: Record<Exclude<keyof JanitorOptions, 'sweepKeys'>, Range> = {
+const kinds: Record<keyof JanitorOptions, Range | 'boolean'> = {
   maxSessions: { min: 0, integer: true },
   intervalSeconds: { min: 0.001, max: 86_400 },
   batchSize: { min: 1, max: 1_000, integer: true },
@@ -43,6 +43,7 @@ const ranges: Record<Exclude<keyof JanitorOptions, 'sweepKeys'>, Range> = {
   rescaleEverySeconds: { min: 0 },
   sweepEverySeconds: { min: 0 },
   maxClockSkewSeconds: { min: 1 },
+  sweepKeys: 'boolean',
 }
 
 /** The defaults of all options of a janitor, except the one that the store gives. */
@@ -61,11 +62,8 @@ export const janitorDefaults = {
  *
  * @throws TypeError if an option does not exist, has a wrong type or is out of range.
  */
-export function checkedJanitorOptions(options: JanitorOptions, store: { sweepKeys: boolean }) {
-  const checked = checkedOptions('a janitor', options, { ...janitorDefaults, ...store }, ranges)
-  if (typeof checked.sweepKeys !== 'boolean') throw new TypeError('sweepKeys must be true or false')
-  return checked
-}
+export const checkedJanitorOptions = (options: JanitorOptions, store: { sweepKeys: boolean }) =>
+  checkedOptions('a janitor', options, { ...janitorDefaults, ...store }, kinds)
 
 /**
  * Returns the options of the janitor that a store runs; undefined if it runs none.

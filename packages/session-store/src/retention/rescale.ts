@@ -1,6 +1,6 @@
 import type { Operation } from '../command.ts'
+import { batches, walk } from '../redis/walk.ts'
 import type { RetentionContext, TaskStep } from './context.ts'
-import { batches, walk } from './walk.ts'
 
 /** Drops items beyond the `keep` most viewed, at most `limit`. Returns their number. Keys: item counts. */
 const dropItems = (key: string, keep: number, limit: number): Operation<number> => ({

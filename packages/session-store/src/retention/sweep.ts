@@ -1,11 +1,11 @@
 import { memberScores, type Operation } from '../command.ts'
 import type { OwnedKey } from '../keys.ts'
-import { statesOf } from '../operations/sessions.ts'
+import { batches, walk } from '../redis/walk.ts'
+import { statesOf } from '../sessions/check.ts'
 import { endAndForget } from '../sessions/end.ts'
 import { readEntries } from '../sessions/list.ts'
 import { issuedAt } from '../tokens/tokens.ts'
 import { type RetentionContext, settledBefore, type TaskStep } from './context.ts'
-import { batches, walk } from './walk.ts'
 
 /** How many entries of each user's list a sweep checks, oldest first. Reading a list checks the others. */
 const ENTRIES_READ = 100

@@ -1,9 +1,55 @@
-import { scoreOf, timeOf } from '../command.ts'
-import { type Entry, forgetSessions } from '../operations/lists.ts'
-import { labelledStatesOf, MAX_LOGIN_SECONDS, recentIds, statesOf } from '../operations/sessions.ts'
+import { type Command, memberScores, type Operation, scoreOf, timeOf, writing } from '../command.ts'
+import type { Keys } from '../keys.ts'
 import type { Settings } from '../options.ts'
-import type { Runner } from '../redis/runner.ts'
-import { batches, walk } from '../retention/walk.ts'
+import { batches, walk } from '../redis/walk.ts'
+import { recentIds, statesOf } from './check.ts'
+
+/** The maximum time from the first to the last write of a login. */
+export const MAX_LOGIN_SECONDS = 60
+
+/** An entry of a user's list. */
+interface Entry {
+  id: string
+  /** The login time exactly as stored in Redis: Unix seconds with fraction. */
+  score: number
+}
+
+/**
+ * KEYS: sessions of the user. ARGV: login time, id. Adds an entry that is the latest even if the clock of this process
+ * is behind that of another one. So the order of a list never changes: a login never ends its own session, and two at
+ * once never end each other's.
+ */
+const ADD = `-- add to list
+local newest = tonumber(redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2])
+local score = ARGV[1]
+if newest and newest > tonumber(score) then score = string.format('%.3f', newest + 0.001) end
+return redis.call('ZADD', KEYS[1], score, ARGV[2])`
+
+/** Adds a session to the list of its user. */
+export const addToList = (keys: Keys, user: string, score: number, id: string): Command => [
+  'EVAL',
+  ADD,
+  1,
+  keys.sessions(user),
+  score,
+  id,
+]
+
+/** Removes sessions from a user's list. Keys: sessions of the user. */
+export const forgetSessions = (keys: Keys, user: string, ids: readonly string[]) =>
+  writing(['ZREM', keys.sessions(user), ...ids])
+
+/** At most `count` entries of a user's list, oldest login first; with REV, the latest. Keys: sessions of the user. */
+export const firstEntries = (
+  keys: Keys,
+  user: string,
+  count: number,
+  ...order: 'REV'[]
+): Operation<Entry[]> => ({
+  commands: [['ZRANGE', keys.sessions(user), 0, count - 1, ...order, 'WITHSCORES']],
+  readOnly: true,
+  read: ([reply]) => memberScores(reply).map(([id, score]) => ({ id, score })),
+})
 
 interface ListedSession {
   /** The session id, for `revokeSession`. It is not a credential. */
@@ -21,9 +67,7 @@ export interface UserSession extends ListedSession {
   current: boolean
 }
 
-export interface ListContext extends Pick<Settings, 'keys' | 'now'> {
-  readonly runner: Pick<Runner, 'run'>
-}
+type Context = Pick<Settings, 'runner' | 'keys' | 'now'>
 
 /**
  * Maximum number of entries that one round trip reads or ends. With 20,000, the process was busy for more than a
@@ -32,10 +76,7 @@ export interface ListContext extends Pick<Settings, 'keys' | 'now'> {
 export const STEP_SIZE = 100
 
 /** The entries of a user's list, `STEP_SIZE` at a time, latest login first, then highest id. */
-export async function* entriesOf(
-  { runner, keys }: ListContext,
-  user: string,
-): AsyncGenerator<Entry[]> {
+export async function* entriesOf({ runner, keys }: Context, user: string): AsyncGenerator<Entry[]> {
   const all = new Map<string, Entry>()
   for await (const some of walk(runner, 'ZSCAN', keys.sessions(user), STEP_SIZE)) {
     for (const [id, score] of some) all.set(id, { id, score: Number(score) })
@@ -49,41 +90,31 @@ export async function* entriesOf(
  * login may be in progress: nothing else would lead to its session.
  */
 export async function readEntries(
-  { runner, keys, now }: ListContext,
+  { runner, keys, now }: Context,
   user: string,
   entries: readonly Entry[],
-  read: typeof labelledStatesOf = statesOf,
+  withLabels = false,
 ): Promise<{ sessions: ListedSession[]; removed: number }> {
   if (entries.length === 0) return { sessions: [], removed: 0 }
-  const states = await runner.run(
-    read(
-      keys,
-      entries.map(({ id }) => id),
-    ),
-  )
-  const sessions = entries.flatMap(({ id, score }, index) => {
-    const { user: owner, ...state } = states[index] ?? { user: undefined, lastSeenAt: 0 }
-    return owner === user ? [{ id, loggedInAt: timeOf(score), ...state }] : []
-  })
-  const existing = new Set(sessions.map(({ id }) => id))
+  const ids = entries.map(({ id }) => id)
+  const states = await runner.run(statesOf(keys, ids, withLabels))
   const settledBefore = scoreOf(now()) - MAX_LOGIN_SECONDS
-  const stale = entries.filter(({ id, score }) => !existing.has(id) && score < settledBefore)
-  if (stale.length > 0)
-    await runner.run(
-      forgetSessions(
-        keys,
-        user,
-        stale.map(({ id }) => id),
-      ),
-    )
+  const sessions: ListedSession[] = []
+  const stale: string[] = []
+  for (const [index, { id, score }] of entries.entries()) {
+    const { user: owner, ...state } = states[index] ?? { user: undefined, lastSeenAt: 0 }
+    if (owner === user) sessions.push({ id, loggedInAt: timeOf(score), ...state })
+    else if (score < settledBefore) stale.push(id)
+  }
+  if (stale.length > 0) await runner.run(forgetSessions(keys, user, stale))
   return { sessions, removed: stale.length }
 }
 
 /** The sessions in a user's list, latest login first. */
-export async function sessionsOf(context: ListContext, user: string): Promise<ListedSession[]> {
+export async function sessionsOf(context: Context, user: string): Promise<ListedSession[]> {
   const sessions: ListedSession[] = []
   for await (const entries of entriesOf(context, user)) {
-    sessions.push(...(await readEntries(context, user, entries, labelledStatesOf)).sessions)
+    sessions.push(...(await readEntries(context, user, entries, true)).sessions)
   }
   return sessions
 }
@@ -97,17 +128,13 @@ export interface RecentSession {
 
 /** As `SessionStore.recentSessions`. */
 export async function recentSessions(
-  { runner, keys }: ListContext,
+  { runner, keys }: Context,
   limit: number,
 ): Promise<RecentSession[]> {
   const recent = await runner.run(recentIds(keys, limit))
   if (recent.length === 0) return []
-  const states = await runner.run(
-    statesOf(
-      keys,
-      recent.map(({ id }) => id),
-    ),
-  )
+  const ids = recent.map(({ id }) => id)
+  const states = await runner.run(statesOf(keys, ids))
   return recent.flatMap(({ lastSeenAt }, index) => {
     const state = states[index]
     return state ? [{ user: state.user, lastSeenAt }] : []

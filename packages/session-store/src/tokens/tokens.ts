@@ -6,7 +6,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 import { StoreError } from '../errors.ts'
-import { checkOptionNames, checkRange, type NamesOf } from '../input.ts'
+import { checkedOptions, checkRange } from '../input.ts'
 import { BoundedCache } from './bounded-cache.ts'
 
 export interface TokensOptions {
@@ -116,26 +116,21 @@ const signature = (signed: string, key: KeyObject) =>
 export const issuedAt = (id: string): number | undefined =>
   ID_PATTERN.test(id) ? issueTime(stampOf(id)) : undefined
 
-const tokensOptionNames: NamesOf<TokensOptions> = {
-  secrets: true,
-  lifetimeSeconds: true,
-  rememberedLifetimeSeconds: true,
-  renewAfterSeconds: true,
-  maxLifetimeSeconds: true,
-  clock: true,
+const DEFAULTS = {
+  secrets: undefined,
+  lifetimeSeconds: 30 * 24 * 3600,
+  rememberedLifetimeSeconds: undefined,
+  renewAfterSeconds: undefined,
+  maxLifetimeSeconds: Number.POSITIVE_INFINITY,
+  clock: Date.now,
 }
 
 /** @throws TypeError if there is no secret, a secret is too short, or another option is invalid. */
 export function createTokens(options: TokensOptions): Tokens {
-  checkOptionNames('tokens', options || undefined, tokensOptionNames)
-  const {
-    secrets,
-    lifetimeSeconds = 30 * 24 * 3600,
-    rememberedLifetimeSeconds = lifetimeSeconds,
-    renewAfterSeconds,
-    maxLifetimeSeconds = Number.POSITIVE_INFINITY,
-    clock = Date.now,
-  } = { ...options } // JavaScript callers may omit the options
+  // JavaScript callers may omit the options: the error is that of the secrets.
+  const checked = checkedOptions('tokens', options || {}, DEFAULTS)
+  const { secrets, lifetimeSeconds, renewAfterSeconds, maxLifetimeSeconds, clock } = checked
+  const { rememberedLifetimeSeconds = lifetimeSeconds } = checked
   if (!Array.isArray(secrets) || ![...secrets].every(isSecret)) throw new TypeError(SECRETS_RULE)
   checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { min: 1, max: MAX_LIFETIME_SECONDS })
   checkRange('tokens.rememberedLifetimeSeconds', rememberedLifetimeSeconds, {
@@ -217,7 +212,7 @@ export function createTokens(options: TokensOptions): Tokens {
     renews: renewAfterSeconds !== undefined,
     expiresAt: check,
     issue(remember = false) {
-      if (remember && options.rememberedLifetimeSeconds === undefined) {
+      if (remember && checked.rememberedLifetimeSeconds === undefined) {
         const message = 'remember needs the option tokens.rememberedLifetimeSeconds'
         throw new StoreError('ONETRIP_INVALID_INPUT', message)
       }

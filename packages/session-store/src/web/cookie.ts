@@ -1,5 +1,5 @@
 import { stringifySetCookie } from 'cookie'
-import { checkOptionNames, checkOptions, type NamesOf } from '../input.ts'
+import { checkedOptions } from '../input.ts'
 import { isRemembered } from '../tokens/tokens.ts'
 
 /** Options of the cookie that holds the token. It is always `HttpOnly`. */
@@ -34,17 +34,15 @@ export interface CookieOptions {
 /** Where a browser keeps a cookie. Defaults: no domain, the path `/`. */
 export type CookiePlace = Pick<CookieOptions, 'domain' | 'path'>
 
-const optionNames: NamesOf<CookieOptions> = {
+const DEFAULTS = {
   secure: true,
-  name: true,
-  sameSite: true,
-  lifetime: true,
-  path: true,
-  domain: true,
-  previous: true,
+  name: undefined,
+  sameSite: 'lax',
+  lifetime: 'token',
+  path: '/',
+  domain: undefined,
+  previous: [],
 }
-
-const placeNames: NamesOf<CookiePlace> = { domain: true, path: true }
 
 const COOKIE_LIFETIME =
   "the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends an unused session), or lifetime: 'browser'"
@@ -86,10 +84,8 @@ export interface SessionCookie {
 
 /** @throws TypeError for options that browsers or HTTP do not allow. */
 export function sessionCookie(options: CookieOptions = {}): SessionCookie {
-  checkOptions('cookie', options)
-  checkOptionNames('cookie', options, optionNames, instead)
-  const { secure = true, sameSite = 'lax', path = '/', domain, previous = [] } = options
-  const { lifetime = 'token' } = options
+  const checked = checkedOptions('cookie', options, DEFAULTS, {}, instead)
+  const { secure, sameSite, path, domain, previous, lifetime } = checked
   if (lifetime !== 'token' && lifetime !== 'browser') {
     throw new TypeError('cookie.lifetime must be token or browser')
   }
@@ -158,7 +154,8 @@ function checkPrevious(previous: readonly CookiePlace[]): void {
   if (!isList || previous.some((place) => typeof place !== 'object' || place === null)) {
     throw new TypeError('cookie.previous must be a list of { domain, path }')
   }
-  for (const place of previous) checkOptionNames('cookie.previous', place, placeNames)
+  const places = { domain: undefined, path: undefined }
+  for (const place of previous) checkedOptions('cookie.previous', place, places)
 }
 
 function valuesOf(header: string, name: string): string[] {

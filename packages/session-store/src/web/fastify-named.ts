@@ -103,7 +103,7 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
 }
 
 function checkedNames(decorators: DecoratorNames) {
-  const names = checkedOptions('decorators', decorators, { session: 'session', store: 'store' }, {})
+  const names = checkedOptions('decorators', decorators, { session: 'session', store: 'store' })
   for (const [option, name] of Object.entries(names)) {
     if (typeof name === 'string' && name !== '') continue
     throw new TypeError(`decorators.${option} must be a name`)

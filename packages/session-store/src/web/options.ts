@@ -1,11 +1,4 @@
-import {
-  checkFunctions,
-  checkOptionNames,
-  checkOptions,
-  checkRange,
-  MAX_TIMEOUT_MS,
-  type NamesOf,
-} from '../input.ts'
+import { checkedOptions, checkFunctions, MAX_TIMEOUT_MS } from '../input.ts'
 import { type SessionStoreOptions, storeDefaults } from '../options.ts'
 import { SessionStore } from '../store.ts'
 import type { TokensOptions } from '../tokens/tokens.ts'
@@ -35,14 +28,9 @@ interface OwnStoreOptions {
   readyTimeoutMs?: number | undefined
 }
 
-const optionNames: NamesOf<WebOptions & OwnStoreOptions & SessionStoreOptions & { store: true }> = {
-  cookie: true,
-  publicOrigins: true,
-  bearer: true,
-  readyTimeoutMs: true,
-  store: true,
-  ...storeDefaults,
-}
+const WEB_DEFAULTS = { cookie: {}, publicOrigins: [], bearer: true, store: undefined }
+const DEFAULTS = { ...WEB_DEFAULTS, readyTimeoutMs: 8_000, ...storeDefaults }
+const kinds = { bearer: 'boolean', readyTimeoutMs: { min: 0, max: MAX_TIMEOUT_MS } } as const
 
 /** What all requests of an application share. */
 export interface Web {
@@ -60,24 +48,23 @@ export interface Web {
  * @throws TypeError for unusable options; the errors of the store's `ready`.
  */
 export async function openWeb(options: WebOptions & StoreChoice): Promise<Web> {
-  checkOptions('the sessions plugin', options)
-  checkOptionNames('the sessions plugin', options, optionNames)
-  const { store: given, cookie, publicOrigins = [], bearer = true, ...ownStore } = options
-  if (typeof bearer !== 'boolean') throw new TypeError('bearer must be true or false')
+  const checked = checkedOptions<
+    WebOptions & OwnStoreOptions & { store?: SessionStore },
+    typeof DEFAULTS
+  >('the sessions plugin', options, DEFAULTS, kinds)
+  const { store: given, cookie, publicOrigins, bearer, readyTimeoutMs } = checked
   const shared = { cookie: sessionCookie(cookie), origins: originsOf(publicOrigins), bearer }
+  const own = Object.entries(options).filter(
+    ([name, value]) => value !== undefined && !Object.hasOwn(WEB_DEFAULTS, name),
+  )
   if (given !== undefined) {
-    const others = Object.entries(ownStore).filter(([, value]) => value !== undefined)
-    if (others.length > 0) {
-      const names = others.map(([name]) => name).join(', ')
-      throw new TypeError(`options without effect, because a store is given: ${names}`)
-    }
+    const names = own.map(([name]) => name).join(', ')
+    if (names) throw new TypeError(`options without effect, because a store is given: ${names}`)
     checkFunctions('store', given, ['login', 'checkToken', 'recordView', 'logout'])
     return { ...shared, store: given, close: async () => undefined }
   }
-  const { readyTimeoutMs = 8_000, ...storeOptions } = ownStore as SessionStoreOptions &
-    OwnStoreOptions
-  checkRange('readyTimeoutMs', readyTimeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
-  const store = new SessionStore(storeOptions)
+  const { readyTimeoutMs: _, ...storeOptions } = Object.fromEntries(own)
+  const store = new SessionStore(storeOptions as SessionStoreOptions)
   try {
     await store.ready(readyTimeoutMs)
   } catch (error) {

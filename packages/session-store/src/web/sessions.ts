@@ -1,5 +1,3 @@
-import { StoreError } from '../errors.ts'
-import { checkObject } from '../input.ts'
 import type {
   DataOption,
   DataPatch,
@@ -7,11 +5,14 @@ import type {
   MaybeData,
   PatchOptions,
   SessionData,
-} from '../operations/data.ts'
-import type { Session } from '../operations/sessions.ts'
-import type { RecordedView, ViewedItem } from '../operations/views.ts'
+} from '../data/read.ts'
+import { StoreError } from '../errors.ts'
+import { checkType } from '../input.ts'
 import type { LoginOptions, ViewOptions } from '../options.ts'
+import type { Session } from '../sessions/check.ts'
 import type { NewSession, SessionStore } from '../store.ts'
+import type { ViewedItem } from '../views/read.ts'
+import type { RecordedView } from '../views/record.ts'
 import { isCrossSite, type WebRequest } from './cross-site.ts'
 import type { Web } from './options.ts'
 
@@ -215,7 +216,7 @@ export class WebSession<Fields extends object = DeclaredFields> {
    */
   async login(user: string, options?: LoginOptions): Promise<LoggedIn> {
     this.#checkOpen()
-    if (options !== undefined) checkObject('options', options)
+    if (options !== undefined) checkType('options', options, 'object')
     // Login CSRF: a page of another origin could log its visitors in to the attacker's session.
     this.refuseCrossSite()
     const cookies = this.#cookies()

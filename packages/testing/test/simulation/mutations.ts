@@ -14,7 +14,7 @@ const inFile = (
 ) => mutations.map(([name, find, replace]): Mutation => ({ name, file, find, replace }))
 
 export const mutations: readonly Mutation[] = [
-  ...inFile('session-store/src/operations/views.ts', [
+  ...inFile('session-store/src/views/record.ts', [
     ['a view creates what a logout removed', "'XX', score, id]", 'score, id]'],
     [
       'a view reads the login first',
@@ -49,11 +49,11 @@ export const mutations: readonly Mutation[] = [
     ],
     [
       'undoing a view keeps the list',
-      "commands: [['DEL', keys.viewed(id)], ...uncount]",
-      "commands: [['PING'], ...uncount]",
+      "writing(['DEL', keys.viewed(id)], ...uncount)",
+      "writing(['PING'], ...uncount)",
     ],
   ]),
-  ...inFile('session-store/src/operations/view-once.ts', [
+  ...inFile('session-store/src/views/record.ts', [
     [
       'an idempotency key is the same for each item and session',
       'JSON.stringify([id, item, idempotencyKey])',
@@ -65,25 +65,29 @@ export const mutations: readonly Mutation[] = [
       'JSON.stringify([id, item, idempotencyKey, performance.now()])',
     ],
   ]),
-  ...inFile('session-store/src/operations/sessions.ts', [
+  ...inFile('session-store/src/sessions/check.ts', [
     [
       'a touch creates what a logout removed',
       "['ZADD', keys.recent(id), 'XX', scoreOf(now), id]",
       "['ZADD', keys.recent(id), scoreOf(now), id]",
     ],
-    ['a login writes no list', 'addToList(keys, user, scoreOf(now), id),', "['PING'],"],
     [
       'a check does not look for the login',
       'return user === undefined ? undefined : { user, lastSeenAt: timeOf(lastSeen) }',
       "return { user: user ?? 'ada', lastSeenAt: timeOf(lastSeen) }",
     ],
   ]),
-  ...inFile('session-store/src/operations/data.ts', [
+  ...inFile('session-store/src/sessions/log-in.ts', [
+    ['a login writes no list', 'addToList(keys, user, scoreOf(now), id),', "['PING'],"],
+  ]),
+  ...inFile('session-store/src/data/read.ts', [
     [
       'data is read after the login',
       "commands: [['HGETALL', keys.data(id)], ...operation.commands],\n    read([data, ...replies]) {",
       "commands: [...operation.commands, ['HGETALL', keys.data(id)]],\n    read(all) {\n      const replies = all.slice(0, -1), data = all.at(-1)",
     ],
+  ]),
+  ...inFile('session-store/src/data/write.ts', [
     [
       'a patch replaces all fields',
       '    mode,\n    ifVersion: ',

@@ -1,14 +1,56 @@
-import { type Command, memberScores, type Operation, type Reply, timeOf } from '../command.ts'
-import { checkObject, checkString } from '../input.ts'
+import {
+  type Command,
+  memberScores,
+  type Operation,
+  type Reply,
+  scoreOf,
+  timeOf,
+} from '../command.ts'
+import { LABEL } from '../data/encode.ts'
+import { copyData, readStored, type StoredData } from '../data/read.ts'
+import { writeData } from '../data/write.ts'
 import type { Keys } from '../keys.ts'
-import { copyCommands, readStored, type StoredData, writeData } from '../operations/data.ts'
-import { LABEL } from '../operations/encode-fields.ts'
-import { forgetSessions } from '../operations/lists.ts'
-import { GUEST, login, type NewLogin } from '../operations/sessions.ts'
-import { trimViews, undoView } from '../operations/views.ts'
-import type { LoginOptions, Settings } from '../options.ts'
-import type { Runner } from '../redis/runner.ts'
-import type { Tokens } from '../tokens/tokens.ts'
+import type { Settings } from '../options.ts'
+import { trimViews, undoView } from '../views/record.ts'
+import { GUEST } from './check.ts'
+import { addToList, forgetSessions } from './list.ts'
+
+export interface NewLogin {
+  id: string
+  user: string
+  /** Undefined or empty: none. */
+  label?: string | undefined
+}
+
+/**
+ * Logs a user in. The entry in the user's list is written before the session, so that every
+ * session can be found and revoked. A partial failure leaves an entry without a session, which reading the list
+ * removes, and records without a session, which stay until a sweep with `sweepKeys`. Returns the number of entries in
+ * the list.
+ *
+ * Keys: sessions of the user, recent, those of `records`, data, login, sessions of the user.
+ *
+ * @param records Commands that write the session's views and data.
+ */
+export function login(
+  keys: Keys,
+  { id, user, label }: NewLogin,
+  now: number,
+  records: readonly Command[] = [],
+): Operation<number> {
+  return {
+    commands: [
+      addToList(keys, user, scoreOf(now), id),
+      ['ZADD', keys.recent(id), scoreOf(now), id],
+      ...records,
+      ...(label ? [['HSET', keys.data(id), LABEL, label] as const] : []),
+      ['HSET', keys.login(id), id, user],
+      ['ZCARD', keys.sessions(user)],
+    ],
+    readOnly: false,
+    read: (replies) => Number(replies.at(-1)),
+  }
+}
 
 /** The records that a login takes over from a session. */
 export interface OldRecords {
@@ -56,7 +98,7 @@ export function loginWith(
   { viewed, data }: OldRecords,
   now: number,
 ): Operation<number> {
-  const copies = data.version > 0 ? copyCommands(keys.data(input.id), data) : []
+  const copies = data.version > 0 ? [copyData(keys.data(input.id), data)] : []
   return login(keys, input, now, [...viewsOf(keys, input.id, viewed), ...copies])
 }
 
@@ -109,29 +151,11 @@ function rewrite(
 ): Operation<boolean> {
   const own = label ? [[LABEL, label] as const] : []
   const fields = { set: [...data.fields, ...own], removed: [] }
-  const write = { id, mode: 'replace', fields, maxFields: Number.MAX_SAFE_INTEGER } as const
-  const last = writeData(keys, write, { now, idleBefore: 0 })
+  const last = writeData(keys, { id, mode: 'replace', fields }, { now, idleBefore: 0 })
   return {
     commands: [...viewsOf(keys, id, viewed), ...last.commands],
     readOnly: false,
     read: (replies) => last.read(replies.slice(-1)) !== 'gone',
-  }
-}
-
-/**
- * The session id of `options.from`; undefined if that token is invalid or expired. Clients send this token, so
- * an invalid one must not make the login fail.
- *
- * @throws StoreError `ONETRIP_WRONG_TYPE` unless `from` is a string.
- */
-export function oldIdOf(tokens: Tokens, options: LoginOptions): string | undefined {
-  checkObject('options', options)
-  if (options.from === undefined) return undefined
-  checkString('from', options.from)
-  try {
-    return tokens.verify(options.from)
-  } catch {
-    return undefined
   }
 }
 
@@ -150,11 +174,11 @@ const isSame = (one: OldRecords, other: OldRecords): boolean =>
  * Returns the number of entries in the user's list, without that of the old session.
  */
 export async function loginFrom(
-  runner: Pick<Runner, 'run'>,
+  runner: Pick<Settings['runner'], 'run'>,
   { keys, now, idleSeconds }: Pick<Settings, 'keys' | 'now' | 'idleSeconds'>,
   { old, session: input }: { old: string; session: NewLogin },
 ): Promise<number> {
-  const { user } = input
+  const { id, user } = input
   const from = { id: old, user }
   const copied = await runner.run(oldRecords(keys, from, now() - 1000 * idleSeconds))
   if (copied === undefined) return await runner.run(login(keys, input, now()))
@@ -168,7 +192,7 @@ export async function loginFrom(
     }
     if (last !== undefined && !isSame(last, copied)) {
       const exists = await runner.run(rewrite(keys, input, last, now()))
-      if (!exists) await runner.run(undoView(keys, { id: input.id }))
+      if (!exists) await runner.run(undoView(keys, { id }))
     }
   } catch {
     // The login has succeeded, with the old session's records from before this call.

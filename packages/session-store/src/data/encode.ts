@@ -1,6 +1,6 @@
 import { isDate } from 'node:util/types'
 import { StoreError } from '../errors.ts'
-import { checkName, checkObject, MAX_NAME_LENGTH } from '../input.ts'
+import { checkName, checkType, MAX_NAME_LENGTH } from '../input.ts'
 
 /** Maximum number of fields of a session, and of one patch. */
 export const MAX_FIELDS = 64
@@ -34,7 +34,7 @@ const invalid = (message: string, cause?: unknown) =>
  *   instance of a class.
  */
 export function encodeFields(fields: object): EncodedFields {
-  checkObject('data', fields)
+  checkType('data', fields, 'object')
   if (Array.isArray(fields)) throw invalid('data must be an object, not an array')
   if (!isPlain(fields)) throw invalid(`data must be a plain object, not a ${classOf(fields)}`)
   const entries = Object.entries(fields)

@@ -1,5 +1,5 @@
 import type { Operation } from '../command.ts'
-import type { Runner } from '../redis/runner.ts'
+import type { Runner } from './runner.ts'
 
 /** Field and value of a hash, or member and score of a sorted set. */
 type Entry = readonly [name: string, value: string]

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Command, Operation } from '../command.ts'
-import type { Keys } from '../keys.ts'
+import type { Command, Operation } from './command.ts'
+import type { Keys } from './keys.ts'
 
 /** The number of attempts in the current time window. */
 export interface Attempts {
