@@ -6,6 +6,7 @@ import { commandOf, raceLimits } from '../apps/demo/src/service/race.ts'
 import { program as redis } from '../apps/server-build/src/cli.ts'
 import { completed, loadProgram } from '../load/src/cli.ts'
 import { renamed } from '../load/src/experiments.ts'
+import { publishedRuns } from '../load/src/publish/runs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -148,7 +149,10 @@ test('documented command lines are valid', () => {
   const texts = [...documents, ...sources]
     .filter((name) => name !== 'CHANGELOG.md')
     .map((name) => readFileSync(join(root, name), 'utf8').replaceAll(/\\\n */g, ''))
-  const lines = [...texts, ...races]
+  const published = publishedRuns.map(
+    ({ args }) => `npm run load -- ${args.replace('p99<10', "'p99<10'")}`,
+  )
+  const lines = [...texts, ...races, ...published]
     .flatMap((text) => [
       ...text.matchAll(
         /(?:npm run (load|redis) --|node load\/src\/cli\.ts) ([a-z-][^\n`#|$)<\\]*)/g,

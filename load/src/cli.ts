@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { experimentCommand, type Invocation } from './command.ts'
 import { commandLineOf } from './command-line.ts'
 import { experiments, renamed } from './experiments.ts'
+import { publishCommand } from './publish/publish.ts'
 import { compareCommand } from './reporting/compare.ts'
 import { documentCommand } from './reporting/document.ts'
 import { reportCommand } from './reporting/outputs.ts'
@@ -37,6 +38,7 @@ export function loadProgram(invocation: Invocation): Command {
     .addCommand(compareCommand())
     .addCommand(reportCommand())
     .addCommand(documentCommand())
+    .addCommand(publishCommand(invocation))
     .commandsGroup('Tools:')
     .addCommand(relayCommand().action((flags) => runRelay(flags, invocation.interrupt)))
     .addHelpText(

@@ -21,7 +21,6 @@ import {
 /** Ways of sending that exist only for comparison, by name. */
 export const comparedStrategies: Readonly<Record<string, (target: Target) => Sender>> = {
   'naive-lean': (target) => ({ ...naive(target, leanConnection), name: 'naive-lean' }),
-  'closes-itself': (target) => ({ ...naive(target, closingConnection), name: 'closes-itself' }),
   'pipeline-framed': (target) => pooledBy('pipeline-framed', framed(), target),
   transaction: (target) => pooledBy('transaction', transaction, target),
   script: (target) => pooledBy('script', script, target),
@@ -47,16 +46,6 @@ function pooledBy(name: string, send: Send, target: Target): Sender {
 /** Without the commands that ioredis sends when it connects: HELLO, CLIENT SETINFO and INFO. */
 const leanConnection = (target: Target): Redis =>
   shortConnection(target, { protocol: 2, disableClientInfo: true, enableReadyCheck: false })
-
-/** Closes like most clients, instead of sending QUIT: its port, not that of Redis, then stays in TIME_WAIT. */
-function closingConnection(target: Target): Redis {
-  const redis = leanConnection(target)
-  redis.quit = async () => {
-    redis.disconnect()
-    return 'OK'
-  }
-  return redis
-}
 
 /** Each operation in a frame of its own, without batching. */
 function framed(): Send {

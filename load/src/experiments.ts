@@ -4,7 +4,6 @@ import { clients } from './experiments/clients/clients.ts'
 import { cluster } from './experiments/cluster/cluster.ts'
 import { http } from './experiments/http/http.ts'
 import { latency } from './experiments/latency/latency.ts'
-import { ports } from './experiments/ports/ports.ts'
 import { redisExperiments } from './experiments/redis/presets.ts'
 import { retention } from './experiments/retention/retention.ts'
 import { store } from './experiments/store/store.ts'
@@ -17,7 +16,6 @@ export const experiments: readonly Experiment[] = [
   clients,
   retention,
   cluster,
-  ports,
   ...redisExperiments,
 ]
 
@@ -27,7 +25,6 @@ const formerNames = new Map([
   ['io-threads', 'redis threads'],
   ['pipelining', 'redis pipelines'],
   ['commands', 'redis commands'],
-  ['slow-reader', 'redis slow-reader'],
   ['pools', 'store --operation record-view --strategies batch,pipeline'],
 ])
 const formerOptions = new Map([

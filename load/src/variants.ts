@@ -9,11 +9,9 @@ const clients = {
   noop: null,
   bare: null,
   'node-redis': 'redis',
-  'node-redis-batch': 'redis',
   glide: '@valkey/valkey-glide',
   autopipelining: 'ioredis',
   'connect-redis': 'connect-redis',
-  express: 'connect-redis',
   'naive-lean': 'ioredis',
   'pipeline-framed': 'ioredis',
 } as const
@@ -38,12 +36,9 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   noop: 'no Redis: an upper bound, the API without Redis work',
   bare: 'no Redis: an upper bound, a Fastify route with the same schemas and constant answers',
   'node-redis': 'node-redis: a pipeline per request, as in its documentation',
-  'node-redis-batch': 'node-redis with the batching of batch',
   glide: 'valkey-glide: a pipeline per request, as in its documentation',
   autopipelining: 'ioredis with its own batching (enableAutoPipelining)',
   'connect-redis': 'another application with the same routes: @fastify/session with connect-redis',
-  express:
-    'another application with the same routes: Express and express-session with connect-redis',
 }
 
 const isContender = (name: string): name is ContenderName => name in clients

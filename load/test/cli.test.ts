@@ -27,7 +27,7 @@ test('--help lists every command on its own line, and has examples', async () =>
 test('redis --help lists the presets', async () => {
   const { lines } = await load('redis', '--help')
   const presets = experiments.flatMap(({ name }) => name.match(/^redis (.*)/)?.slice(1) ?? [])
-  expect(presets).toHaveLength(7)
+  expect(presets).toHaveLength(6)
   for (const preset of presets)
     expect(lines.join('\n')).toMatch(new RegExp(`^  ${preset} .*\\w`, 'm'))
 })

@@ -6,8 +6,8 @@ import type { Variant } from '../src/variants.ts'
 import { clientOf, contenders } from '../src/variants.ts'
 import { type Api, apisOfThisFile } from './support/apis.ts'
 
-/** Applications that keep the views in the session. */
-const hasSessions = (name: Variant) => name === 'connect-redis' || name === 'express'
+/** Keeps the views in the session. */
+const hasSessions = (name: Variant) => name === 'connect-redis'
 
 /** What a page view takes. */
 function tripsOf(name: Variant) {
@@ -92,7 +92,7 @@ beforeAll(async () => {
   ourRecords = await records()
 })
 
-describe.each([...clients, 'connect-redis', 'express'] as const)('%s', (name) => {
+describe.each([...clients, 'connect-redis'] as const)('%s', (name) => {
   const these = apis.forThese(name)
 
   test('serves all routes as our API does', async () => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { glob, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
@@ -8,26 +9,57 @@ import { percent } from '../experiment/figures.ts'
 import type { Result } from '../experiment/result.ts'
 import { Rows } from '../experiment/rows.ts'
 import type { Table } from '../experiment/section.ts'
-import { metricOf } from '../experiment/shape.ts'
+import { type Case, metricOf } from '../experiment/shape.ts'
 import { published } from '../measure/machine.ts'
+import { publishedRuns } from '../publish/runs.ts'
 import { barChart } from './bar-chart.ts'
 import { readResult, readResults } from './files.ts'
 import { code, overviewOf, plain, tableMarkdown } from './markdown.ts'
 import { ioThreadsText, type Part, partOf } from './part.ts'
 
-/** The chart in examples/pattern/README.md. */
-export const chartPath = join(repository, 'docs/images/pattern.svg')
+interface Chart {
+  /** Its name in `docs/images`, without `.svg`. */
+  readonly image: string
+  /** The name of the result, without `.json`. */
+  readonly result: string
+  readonly metrics: readonly string[]
+  /** Which cases of the result it shows. */
+  shows(one: Case): boolean
+  readonly isLogarithmic?: boolean
+}
+
+const charts: readonly Chart[] = [
+  {
+    image: 'pattern',
+    result: 'pattern',
+    metrics: ['callsPerSecond', 'clientCpuMicros'],
+    shows: ({ concurrency }) => concurrency === 64,
+  },
+  {
+    image: 'percentiles',
+    result: 'latency',
+    metrics: ['p99'],
+    shows: ({ at }) => !/p99/.test(String(at)),
+    isLogarithmic: true,
+  },
+  {
+    image: 'departures',
+    result: 'departures',
+    metrics: ['max', 'mainCpuMicros'],
+    shows: () => true,
+  },
+]
 
 // A mark in a document, with the table or list below it. A mark can select rows (by their first cell) and columns
 // (by the beginning of their head) of a table: `table 1: naive, batch; p50 ms, errors`.
 const marks =
-  /^<!-- (\S+\.json), (?:(table \d+(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(notes|provenance) -->\n*(?:- .*\n?)*)\n*/gm
+  /^<!-- (\S+\.json), (?:(table (?:\d+|last)(?:: [^;\n]+; [^;\n]+?)?) -->\n*(?:\|.*\n?)*|(notes|provenance) -->\n*(?:- .*\n?)*)\n*/gm
 
 /** `npm run load -- document [FILE...]`: updates the figures in documents from load/results. */
 export function documentCommand(): Command {
   return new Command('document')
     .description(
-      'update the figures in documents, load/results/README.md and a chart from load/results',
+      'update the figures and charts in documents, and load/results/README.md, from load/results',
     )
     .argument(
       '[file...]',
@@ -37,7 +69,7 @@ export function documentCommand(): Command {
       for (const file of files.length > 0 ? files : await markedDocuments()) await fill(file)
       if (files.length > 0) return
       await writeFile(join(published, 'README.md'), await publishedOverview())
-      await writeFile(chartPath, await patternChart())
+      for (const { path, svg } of await drawnCharts()) await writeFile(path, svg)
     })
 }
 
@@ -47,11 +79,23 @@ export async function publishedOverview(): Promise<string> {
   return overviewOf(results.map((saved) => ({ name: saved.name, part: partOf(saved) })))
 }
 
-/** An SVG image: the rates of examples/pattern with 64 callers. */
-export async function patternChart(): Promise<string> {
-  const { experiment, result } = await readResult(join(published, 'pattern-64.json'))
-  const rows = Rows.of(experiment, result.samples)
-  return `${barChart(rows, metricOf(experiment, 'callsPerSecond'))?.svg}\n`
+/** The SVG images of the results that have been measured. */
+export async function drawnCharts(): Promise<{ path: string; svg: string }[]> {
+  const all = await readResults(published)
+  return charts.flatMap(({ image, result: wanted, metrics, shows, isLogarithmic }) => {
+    const found = all.find(({ name }) => name === `${wanted}.json`)
+    if (!found) return []
+    const { experiment, result } = found
+    const rows = Rows.of(
+      experiment,
+      result.samples.filter((sample) => shows(sample.case)),
+    )
+    const named = metrics.map((name) => metricOf(experiment, name))
+    const chart = barChart(rows, named, isLogarithmic)
+    return chart
+      ? [{ path: join(repository, 'docs/images', `${image}.svg`), svg: `${chart.svg}\n` }]
+      : []
+  })
 }
 
 /** The paths of README.md, the pages in docs and the READMEs of examples, if they have marks. */
@@ -91,21 +135,30 @@ export async function withFigures(text: string, folder = published): Promise<str
   if (names.length === 0) {
     throw new Problem('It has no mark such as <!-- http.json, table 1 -->.')
   }
-  const results = await Promise.all(names.map((name) => readResult(join(folder, name))))
+  const isPlanned = (name: string) => publishedRuns.some((run) => `${run.name}.json` === name)
+  const isMissing = (name: string) => isPlanned(name) && !existsSync(join(folder, name))
+  const measured = names.filter((name) => !isMissing(name))
+  const results = await Promise.all(measured.map((name) => readResult(join(folder, name))))
   const parts = new Map(results.map((saved) => [saved.name, partOf(saved)]))
   const replaced = text.replaceAll(marks, (_, name: string, table?: string, list?: string) => {
     const what = table ?? list ?? ''
-    return `<!-- ${name}, ${what} -->\n\n${content(parts.get(name) as Part, name, what)}\n\n`
+    const part = parts.get(name)
+    const filled = part ? content(part, name, what) : table ? UNMEASURED : `- ${UNMEASURED_TEXT}`
+    return `<!-- ${name}, ${what} -->\n\n${filled}\n\n`
   })
   return replaced.replace(/\n+$/, '\n')
 }
+
+const UNMEASURED_TEXT = 'to be measured with `npm run load -- publish`'
+const UNMEASURED = `| ${UNMEASURED_TEXT} |\n| --- |`
 
 function content(part: Part, name: string, what: string): string {
   if (what === 'provenance') return `- ${provenanceText(part.facts, part.result)}`
   if (what === 'notes') return part.notes.map((line) => `- ${plain(line)}`).join('\n')
   const { sections } = part
   const [tableName = '', selection] = what.split(': ')
-  const table = sections[Number(tableName.replace('table ', '')) - 1]?.table
+  const place = tableName.replace('table ', '')
+  const table = sections.at(place === 'last' ? -1 : Number(place) - 1)?.table
   if (!table) throw new Problem(`${name} has no ${tableName}, only ${sections.length} tables.`)
   return tableMarkdown(selection === undefined ? table : selected(table, selection, name))
 }

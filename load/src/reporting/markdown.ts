@@ -1,6 +1,6 @@
 import { markdownTable } from 'markdown-table'
 import type { Table } from '../experiment/section.ts'
-import type { Part } from './part.ts'
+import { commitOf, type Part } from './part.ts'
 
 /** The tables of a result as GitHub-flavored Markdown, without samples. */
 export function markdownOf(part: Part): string {
@@ -24,13 +24,12 @@ export function markdownOf(part: Part): string {
 
 const INTRODUCTION = `# Results
 
-Every published result: the command that measures it, and the first table of an experiment. To see all tables and the
-conditions of a measurement: \`npm run load -- report load/results/FILE\`. The method:
-[docs/method.md](../../docs/method.md). \`npm run load -- document\` updates this page. All results are of a commit at
-which \`batch\` also merged commands of concurrent requests into variadic ones, and the presets of \`redis\` were commands:
-\`npm run load\` answers such a command with that of today.`
+Every published result: the command that measures it, and the first rows of the first table of an experiment. To see
+all tables and the conditions of a measurement: \`npm run load -- report load/results/FILE\`. How to read the columns:
+[docs/method.md](../../docs/method.md). \`npm run load -- publish\` measures all of them again, \`npm run load -- document\`
+updates this page.`
 
-const MAX_ROWS = 3
+const MAX_ROWS = 6
 
 /** The overview of results by name of the file: commands, and the first rows of the main tables. */
 export function overviewOf(results: readonly { name: string; part: Part }[]): string {
@@ -47,7 +46,8 @@ export function overviewOf(results: readonly { name: string; part: Part }[]): st
     const main = [`## ${plain(heading)}`, tableMarkdown({ ...table, rows }), `${line}${note}`]
     return [`\n${main.join('\n\n')}`]
   })
-  return `${[INTRODUCTION, ...texts].join('\n')}\n`
+  const commits = new Set(results.map(({ part }) => code(commitOf(part.result) ?? 'unknown')))
+  return `${[INTRODUCTION, `\nCommit ${[...commits].join(', ')}.`, ...texts].join('\n')}\n`
 }
 
 export function tableMarkdown({ head, rows, texts }: Table): string {

@@ -23,7 +23,7 @@ export function pageOf(saved: Pick<SavedResult, 'experiment' | 'result'>): strin
 function chartOf({ experiment, result }: Pick<SavedResult, 'experiment' | 'result'>): string {
   const rows = Rows.of(experiment, result.samples)
   const name = experiment.progress.find((one) => rows.all.some((row) => row.median(one) !== null))
-  const chart = name === undefined ? null : barChart(rows, metricOf(experiment, name))
+  const chart = name === undefined ? null : barChart(rows, [metricOf(experiment, name)])
   return chart ? `<figure><figcaption>${chart.title}</figcaption>\n${chart.svg}</figure>` : ''
 }
 

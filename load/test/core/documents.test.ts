@@ -5,10 +5,10 @@ import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import type { Sample } from '../../src/experiment/result.ts'
 import { published } from '../../src/measure/machine.ts'
+import { publishedRuns } from '../../src/publish/runs.ts'
 import {
-  chartPath,
+  drawnCharts,
   markedDocuments,
-  patternChart,
   publishedOverview,
   withFigures,
 } from '../../src/reporting/document.ts'
@@ -32,6 +32,8 @@ test('every published result is of the same commit, without changes, on one day 
   expect(results.filter(({ result }) => result.git?.dirty !== false)).toEqual([])
   only(results.map(({ result }) => result.git?.commit))
   only(results.flatMap(({ result }) => String(result.software.Redis).match(/\bpatched-\w+/g) ?? []))
+  const planned = publishedRuns.map(({ name }) => `${name}.json`)
+  expect(results.map(({ name }) => name).filter((name) => !planned.includes(name))).toEqual([])
   const times = results.map(({ result }) => Date.parse(result.date))
   expect(Math.max(...times) - Math.min(...times)).toBeLessThan(86_400_000)
 })
@@ -43,9 +45,16 @@ test('load/results/README.md has all results, in at most 300 lines', async () =>
   expect(text.split('\n').length).toBeLessThanOrEqual(300)
 })
 
-test('the chart of examples/pattern has the figures of load/results', async () => {
-  // To update it: npm run load -- document
-  expect(await readFile(chartPath, 'utf8')).toBe(await patternChart())
+// To update them: npm run load -- document
+test.for(await drawnCharts())('$path has the figures of load/results', async ({ path, svg }) => {
+  expect(await readFile(path, 'utf8')).toBe(svg)
+})
+
+test('what is planned and not measured yet says so, and is filled later', async () => {
+  const text = '<!-- http.json, table 1 -->\n\n<!-- http.json, provenance -->\n'
+  const before = await withFigures(text, await temporaryFolder())
+  expect(before).toMatch(/\| to be measured .*\n\| --- \|[\s\S]*\n- to be measured/)
+  expect(await withFigures(before)).toBe(await withFigures(text))
 })
 
 /** A folder with a small result over HTTP, `a.json`. */

@@ -1,11 +1,23 @@
 import { figure } from '../../experiment/figures.ts'
-import type { Rows } from '../../experiment/rows.ts'
-import type { Section } from '../../experiment/section.ts'
+import { Rows } from '../../experiment/rows.ts'
+import type { Column, Section } from '../../experiment/section.ts'
 import { type Case, product } from '../../experiment/shape.ts'
 import { across, errors, range, ratio } from '../../reporting/columns.ts'
 import { descriptions } from '../../variants.ts'
 
 const RATE = 'requestsPerSecond'
+
+/** From the slowest way of sending to the default; each row of the table of steps is compared with the one above. */
+const steps = ['naive', 'sequential', 'pipeline', 'autopipelining', 'node-redis', 'batch']
+
+const timesAbove: Column = {
+  head: '× the row above',
+  cell(row, rows) {
+    const above = rows.all[rows.all.indexOf(row) - 1]
+    const ratio = row.ratio(RATE, above)
+    return above ? (ratio ? figure(ratio.mean) : '-') : ''
+  },
+}
 
 /** `64 callers at 1 ms` */
 function nameOf({ link, connections }: Case): string {
@@ -56,8 +68,17 @@ export function sectionsOf(rows: Rows): Section[] {
           ...conditions.map((values) => perRequest(`, ${nameOf(values)}`, rows.where(values))),
         ]
       : [perRequest('')]
+  const stepRows = rows.where(main)
+  const found = steps.flatMap((variant) => stepRows.find({ variant }) ?? [])
   const each = rows.filter((row) => rows.find({ variant: row.case.variant ?? '' }) === row)
   return [
+    {
+      title: 'Step by step',
+      rows: new Rows(rows.shape, found.length < steps.length - 1 ? [] : found),
+      caption: `${nameOf(main)}: medians of the rounds`,
+      factors: ['variant'],
+      columns: [RATE, timesAbove, 'p99', 'apiCpuMicros', 'redisCpuMicros'],
+    },
     ...tables,
     {
       title: 'The variants',

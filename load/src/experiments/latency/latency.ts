@@ -61,7 +61,13 @@ interface Bench extends HttpBench {
   found: Map<string, number>
 }
 
-const costs = ['generatorBusy', 'apiCpuMicros', 'redisCpuMicros']
+const costs = [
+  'generatorBusy',
+  'apiCpuMicros',
+  'redisMainCpuMicros',
+  'redisCpuMicros',
+  'connections',
+]
 
 /** Compares the latency of the variants of the API at the same fixed rates. */
 export const latency: Experiment<LatencyOptions, Bench> = {
@@ -139,8 +145,7 @@ Examples:
     { name: HIGHEST_RATE, label: 'highest requests/s', ...asRate },
     { name: 'latency', label: 'ms at that rate' },
     { name: 'runs', label: 'runs', format: 'whole' },
-    { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
-    ...saturationMetrics.filter(({ name }) => /^(api|redis)Cpu/.test(name)),
+    ...saturationMetrics.filter(({ name }) => costs.includes(name)),
   ],
   progress: ['p50', 'p99', 'max', HIGHEST_RATE, 'latency'],
   doubts: { ...pacedDoubts, imprecise },

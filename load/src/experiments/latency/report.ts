@@ -24,13 +24,34 @@ export function sectionsOf(rows: Rows): Section[] {
     caption: 'p99 in ms, from the scheduled time; with a limit, the highest rate within it',
     factors: first.varying,
     columns: across(rows, Object.fromEntries(heads), {
-      cell: (row) =>
-        row.median(HIGHEST_RATE) === null
-          ? percentileColumn('p99').cell(row, rows)
-          : figure(row.median(HIGHEST_RATE) ?? 0),
+      cell: (row) => {
+        const highest = row.median(HIGHEST_RATE)
+        return highest === null ? percentileText(row.value('p99')) : figure(highest)
+      },
     }),
   }
-  return [summary, ...rows.by('at').map(({ rows: own }) => sectionAt(own))]
+  return [summary, ...rows.by('at').map(({ rows: own }) => sectionAt(own)), capacity(rows)]
+}
+
+/** What a rate of 1,000 requests/s takes, from the middle one of the rates that all variants had. */
+function capacity(rows: Rows): Section {
+  const rates = rows.values('at').filter((at) => /^[\d,]+ requests/.test(String(at)))
+  const at = rates[Math.floor((rates.length - 1) / 2)] ?? ''
+  const each = (head: string, metric: string, perSecond: number): Column => ({
+    head,
+    cell: (row) => figure((row.median(metric) ?? Number.NaN) * perSecond),
+  })
+  return {
+    title: 'For 1,000 requests/s',
+    rows: rows.where({ at }),
+    caption: `For 1,000 requests/s, measured at ${at}`,
+    factors: ['variant'],
+    columns: [
+      each('cores of the API', 'apiCpuMicros', 1e-3),
+      each("of a core, Redis's main thread", 'redisMainCpuMicros', 1e-3),
+      each('connections opened /s', 'connections', 1_000),
+    ],
+  }
 }
 
 function sectionAt(rows: Rows): Section {
@@ -69,12 +90,15 @@ function sectionAt(rows: Rows): Section {
   }
 }
 
+/** Without the range of the rounds. */
+const percentileText = (value: number | null) =>
+  value === FAILED ? 'failed' : value === null ? '-' : figure(value)
+
 const percentileColumn = (name: Percentile): Column => ({
   head: `${percentText(name)} ms`,
   cell(row) {
     const value = row.value(name)
-    if (value === FAILED) return 'failed'
-    if (value === null) return '-'
+    if (value === null || value === FAILED) return percentileText(value)
     const { min = value, max = value } = row.summary(name) ?? {}
     return withRange({ median: value, min, max })
   },

@@ -1,5 +1,4 @@
 import type { LoadOptions } from '../../drivers/redis/generator/load.ts'
-import { type PeerNetwork, startPeerNetwork } from '../../drivers/redis/generator/peer-network.ts'
 import {
   maxConnections,
   removeNetworkLimits,
@@ -70,13 +69,11 @@ interface Measurable {
 
 interface Bench {
   serverOf: (one: Case) => RedisServer
-  peer: PeerNetwork | undefined
 }
 
 const wayTexts: Readonly<Record<string, string>> = {
   tcp: 'TCP',
   unix: 'Unix socket',
-  veth: 'TCP between two namespaces',
 }
 
 const factors = {
@@ -121,14 +118,9 @@ const metrics = [
   { name: 'ceiling', label: 'ceiling values/s' },
   { name: 'redisBusy', label: 'Redis busy', format: 'percent' },
   { name: 'generatorBusy', label: 'generator busy', format: 'percent' },
-  { name: 'addedMegabytes', label: 'memory added, peak MB', ...asCost },
-  { name: 'readMegabytes', label: 'replies read MB' },
   { name: 'recoveredAfter', label: 'p99 below 5 ms after s', ...asCost },
   { name: 'refused', label: 'refused connections', format: 'whole' },
   { name: 'repeated', label: 'repeated SYNs', format: 'whole' },
-  { name: 'closedAfter', label: 'closed by Redis after s', format: 'fixed' },
-  { name: 'refusedWrites', label: "others' writes refused", format: 'percent' },
-  { name: 'refusedCalls', label: 'calls refused by the store', format: 'whole' },
 ] as const satisfies Experiment['metrics']
 
 /** Options that a preset may lack. */
@@ -165,19 +157,14 @@ export function redisExperiment(preset: Preset): Experiment<RedisOptions, Bench>
         const limits = (await removeNetworkLimits(busy)) ? 'none' : 'as usual'
         context.describe('load', { 'TIME_WAIT and backlog': limits })
       }
-      const peer = options.transports.includes('veth')
-        ? await startPeerNetwork(context.signal)
-        : undefined
-      if (peer) context.defer(() => peer.stop())
-      const reachable = peer ? { bind: '*', 'protected-mode': 'no' } : {}
       const servers = product({ threads: options.threads, idle, build: options.builds })
       const serverOf = await redisForEach(context, servers, async ({ threads, ...one }) => {
-        const config = { ...reachable, ...plan.config, 'io-threads': String(threads) }
+        const config = { ...plan.config, 'io-threads': String(threads) }
         const server = await startFilledRedis(context, { ...one, busy, config })
         await plan.fill?.(server, context.signal)
         return server
       })
-      return { serverOf, peer }
+      return { serverOf }
     },
 
     cases: (_, options) => {
@@ -185,11 +172,10 @@ export function redisExperiment(preset: Preset): Experiment<RedisOptions, Bench>
       return preset.cases(options).flatMap((one) => servers.map((of) => ({ ...one, ...of })))
     },
 
-    async measure(one, { serverOf, peer }, run) {
+    async measure(one, { serverOf }, run) {
       const server = serverOf({ idle: 0, ...one })
       const { port, socket } = server
-      const from = one.transport === 'veth' && peer ? { from: peer } : {}
-      const target = one.transport === 'unix' ? { socket } : { port, ...from }
+      const target = one.transport === 'unix' ? { socket } : { port }
       return await preset.measure(one, { server, target }, run)
     },
   }

@@ -1,4 +1,4 @@
-import { transports } from '@onetrip/stack/address.ts'
+import { type Transport, transports } from '@onetrip/stack/address.ts'
 import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { type RedisBuild, redisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
 import { type Command, Option } from 'commander'
@@ -10,15 +10,12 @@ const MAX_IDLE = 1_000_000
 export const MOST = Number.POSITIVE_INFINITY
 const idle = (text: string) => (text === 'most' ? MOST : wholeNumber(0, MAX_IDLE)(text))
 
-/** The ways to Redis. `veth`: between two network namespaces, through a pair of virtual devices. */
-const ways = [...transports, 'veth'] as const
-
 /** What `--commands` accepts, see `threads/commands.ts`. */
 export const commandNames = ['GET', 'SET', 'MIX', 'MGET', 'LPUSH'] as const
 /** What `--sets` accepts. */
-export const sets = ['usual', 'node-clients', 'info', 'big-keys', 'large-requests'] as const
+export const sets = ['usual', 'node-clients', 'info', 'big-keys'] as const
 /** What `--shape` accepts: loads of the articles, and loads that leave Redis idle most of the time. */
-export const articleShapes = ['get-8000', 'ping-10000', 'ping-10000-kept'] as const
+export const articleShapes = ['get-8000'] as const
 const lightShapes = ['rates', 'burst', 'half-close'] as const
 const shapes = [...articleShapes, ...lightShapes] as const
 
@@ -29,7 +26,7 @@ export interface RedisSettings {
   builds: RedisBuild[]
   threads: number[]
   idle: number[]
-  transports: (typeof ways)[number][]
+  transports: Transport[]
   connections: number
   long: number
   maxclients: number | undefined
@@ -43,7 +40,6 @@ export interface RedisSettings {
   lengths: number[]
   elements: number
   requests: number | undefined
-  megabytes: number
 }
 
 const options: {
@@ -60,7 +56,7 @@ const options: {
   ],
   threads: ['--threads <list>', 'settings of io-threads; 1 means off', numbers(1, 128)],
   idle: ['--idle <list>', 'idle connections; "most": as many as possible', list(idle)],
-  transports: ['--transports <list>', any(ways), listOf(ways)],
+  transports: ['--transports <list>', any(transports), listOf(transports)],
   connections: ['--connections <n>', 'concurrent connections', wholeNumber(1, 100_000)],
   long: ['--long <n>', 'concurrent long connections', wholeNumber(0, 10_000)],
   maxclients: [
@@ -82,7 +78,6 @@ const options: {
   lengths: ['--lengths <list>', 'elements of an LRANGE', numbers(1, 1e6)],
   elements: ['--elements <n>', 'elements of a deleted key', wholeNumber(1_000, 20_000_000)],
   requests: ['--requests <n>', 'requests of a run of redis-benchmark', wholeNumber(1, 1e9)],
-  megabytes: ['--megabytes <n>', 'total size of the replies in a run', wholeNumber(16, 512)],
 }
 
 /** Adds the options that have a key in `defaults`. */

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import { createHistogram } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import { SessionStore } from '@onetrip/session-store'
+import { parseInfo, SessionStore } from '@onetrip/session-store'
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -56,6 +56,7 @@ Examples:
   factors: [{ name: 'cleanUp', label: 'clean-up' }],
   subject: 'cleanUp',
   metrics: [
+    { name: 'megabytes', label: 'MB /100,000 sessions' },
     { name: 'removed', label: 'sessions removed' },
     { name: 'seconds', label: 'seconds' },
     { name: 'mainCpuMicros', label: 'Redis CPU µs /session', ...asCost },
@@ -89,7 +90,9 @@ Examples:
     await redis.flushall('SYNC')
     const { token } = await store.login('observer')
     const sessions = options.kept + options.sessions
+    const empty = await memoryOf(redis)
     await fillSessions(redis, sessions, run.context.signal)
+    const megabytes = (((await memoryOf(redis)) - empty) / 1e6 / sessions) * 1e5
     const remove = await cleanUpOf(String(cleanUp), server.url, redis, run)
     await redis.slowlog('RESET')
     const { result, cpu } = await cpuDuring(server, () => viewWhile(store, token, remove))
@@ -98,6 +101,7 @@ Examples:
     await checkViews(store, token, views.count)
     return {
       values: {
+        megabytes,
         ...(removed > 0 && { removed, ...microsPer(cpu, removed) }),
         seconds: cpu.seconds,
         slow: slow.filter((milliseconds) => milliseconds >= 1).length,
@@ -114,6 +118,7 @@ Examples:
       title: 'Effect of the clean-up on other clients',
       caption: `${figure(Number(sessions))} sessions beyond the limit of ${figure(Number(kept))}; a view about every millisecond`,
       columns: [
+        'megabytes',
         'removed',
         range('seconds'),
         'mainCpuMicros',
@@ -125,6 +130,10 @@ Examples:
       ],
     },
   ],
+}
+
+async function memoryOf(redis: Redis): Promise<number> {
+  return Number(parseInfo(await redis.info('memory')).get('used_memory'))
 }
 
 /** Gives Redis the highest priority, if this process may do so. */

@@ -45,28 +45,6 @@ test('info shows that CLIENT LIST needs more CPU time with more clients', async 
   expect(cost('nothing', 10)).toBeUndefined()
 })
 
-test('large-requests reads the same number of values in each form', async () => {
-  const args = ['--quick', '--sets=large-requests', '--duration=0.3', '--values=10,2000']
-  const { result } = await runExperiment('redis commands', args)
-  const metric = (name: string, command: string, elements: number) => {
-    const isThis = ({ case: one }: (typeof result.samples)[number]) =>
-      one.command === command && one.elements === elements
-    return result.samples.find(isThis)?.values[name]
-  }
-  expect(result.samples.every(({ errors }) => errors === undefined)).toBe(true)
-  const single = Number(metric('mainCpuMicros', 'GET', 1))
-  for (const command of ['pipeline of GETs', 'MGET', 'EVAL', 'MULTI/EXEC']) {
-    expect(metric('mainCpuMicros', command, 2_000)).toBeLessThan(single / 2)
-    const calls = metric('systemCalls', command, 2_000) ?? null
-    if (calls !== null) expect(calls).toBeLessThan(100) // of 1,000 values
-  }
-  expect(metric('systemCalls', 'GET', 1) ?? 3_000).toBeGreaterThan(2_000)
-  for (const command of ['MGET', 'EVAL', 'MULTI/EXEC']) {
-    const [short, long] = [10, 2_000].map((values) => metric('executionMicros', command, values))
-    expect(long).toBeGreaterThan(5 * Number(short))
-  }
-})
-
 test('node-clients shows the share of redis-benchmark that clients of Node reach', async () => {
   const args = ['--quick', '--sets=node-clients', '--duration=0.2', '--requests=2000']
   const { text, result } = await runExperiment('redis commands', args)

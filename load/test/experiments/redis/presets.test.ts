@@ -5,11 +5,7 @@ import { experimentCommand, optionsOf } from '../../../src/command.ts'
 import { maxConnections } from '../../../src/drivers/redis/limits.ts'
 import type { Case } from '../../../src/experiment/shape.ts'
 import type { RedisOptions } from '../../../src/experiments/redis/redis.ts'
-import { experimentOf, renamed } from '../../../src/experiments.ts'
-import { published } from '../../../src/measure/machine.ts'
-import { readResults } from '../../../src/reporting/files.ts'
-
-// core/documents.test.ts checks the tables of the published results.
+import { experimentOf } from '../../../src/experiments.ts'
 
 /** The options and the cases of `npm run load -- redis PRESET ARGUMENTS`. */
 function plan(preset: string, ...args: string[]) {
@@ -44,11 +40,6 @@ test('only info has idle connections among the sets of commands', () => {
   expect(plan('commands', '--sets=info').options.idle).toEqual([10, 9_999])
 })
 
-test('slow-reader can compare builds and I/O threads', () => {
-  const { cases } = plan('slow-reader', '--builds=stock,patched', '--threads=1,2')
-  expect(texts(cases, 'client', 'build', 'threads')).toContain('maxmemory stock 2')
-})
-
 test('--builds accepts builds with the first patches of the series', () => {
   const builds = (text: string) => plan('short', '--builds', text).options.builds
   expect(builds('stock, patched@0005,patched')).toEqual(['stock', 'patched@0005', 'patched'])
@@ -62,30 +53,6 @@ test('--idle accepts numbers and "most", without duplicates', () => {
   expect(() => idle('banana')).toThrow('It must be a whole number from 0 to 1000000.')
   expect(() => idle('7,007')).toThrow('only once')
 })
-
-const results = (await readResults(published)).map(({ name, result }) => {
-  const args = result.command.replace('npm run load -- ', '').split(' ')
-  return { name, result, today: renamed(args) }
-})
-
-test.each(results.filter(({ today }) => today?.[0] === 'redis'))(
-  'today, a preset has the cases of $name',
-  ({ result, today }) => {
-    const [, preset = '', ...args] = today ?? []
-    const own = args.filter(
-      (word, index) => !/json|no-report/.test(word) && !/json/.test(args[index - 1] ?? ''),
-    )
-    const most = Math.max(...result.samples.map(({ case: { idle = 0 } }) => Number(idle)))
-    const { cases, options } = plan(preset, ...own.map((word) => word.replace('most', `${most}`)))
-    const old = new Map(result.samples.map((sample) => [JSON.stringify(sample.case), sample.case]))
-    expect(cases).toHaveLength(old.size)
-    expect(cases).toEqual(expect.arrayContaining([...old.values()]))
-    expect(options).toMatchObject({
-      rounds: result.options.rounds,
-      duration: result.options.duration,
-    })
-  },
-)
 
 test('the former name of an experiment is refused with its command of today', () => {
   const args = ['short-connections', '--io-threads', '2', '--idle=0']

@@ -2,7 +2,6 @@ import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/fo
 import { describe, expect, test } from 'vitest'
 import type { Sample } from '../../../src/experiment/result.ts'
 import { runExperiment } from '../../support/experiment.ts'
-import { namespaces } from '../../support/namespaces.ts'
 import { runLoad } from '../../support/run.ts'
 
 const once = ['--quick', '--duration=0.1', '--builds=patched']
@@ -53,18 +52,6 @@ describe('redis short', () => {
       expect(values.p50).toBeGreaterThan(0)
       if (one.load === 'rates') expect(values.cpuMicros).toBeGreaterThan(0)
     }
-  })
-
-  test.skipIf(!namespaces)('clients connect from a second network namespace', async () => {
-    const args = [...once, '--idle=0', '--long=5', '--transports=veth']
-    const { result } = await runExperiment('redis short', args)
-    expect(casesOf(result.samples, 'load', 'transport')).toEqual([
-      'short veth',
-      'long veth',
-      'long beside short veth',
-    ])
-    // The addresses of the clients exist in that namespace only.
-    for (const { errors } of result.samples) expect(errors).toBeUndefined()
   })
 
   test('--shape runs redis-benchmark like the articles', async () => {

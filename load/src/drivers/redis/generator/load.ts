@@ -1,11 +1,10 @@
 import { Problem } from '@onetrip/stack/problem.ts'
 import { describeExit, launch, startProgram } from '@onetrip/stack/program.ts'
-import type { PeerNetwork } from './peer-network.ts'
 import { generatorProgram } from './program.ts'
 
 export interface LoadOptions {
-  /** A Redis on this machine. With `from`, the connections come from that network. */
-  target: { socket: string } | { port: number; from?: PeerNetwork }
+  /** A Redis on this machine. */
+  target: { socket: string } | { port: number }
   /**
    * `short`: a new connection for each request. `spread`: the same, but see `rate`. `long`: one request after the other on each connection. `discard`:
    * like `long`, but TCP only, and replies of 4 kB or more are not read. Their bytes are counted, and all replies to
@@ -56,7 +55,7 @@ export interface Load {
 }
 
 const addressOf = (target: LoadOptions['target']) =>
-  'socket' in target ? target.socket : `${target.from?.address ?? '127.0.0.1'}:${target.port}`
+  'socket' in target ? target.socket : `127.0.0.1:${target.port}`
 
 /** Runs the generator. @throws Problem when it cannot be compiled, or when it fails. */
 export async function generateLoad(options: LoadOptions): Promise<Load> {
@@ -64,16 +63,10 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
   const { keys = 1, rate = 0, pipeline = 1 } = options
   const { seconds = 0, replies = 0 } = end
   const settings = [connections, seconds, replies, rate, keys, pipeline]
-  const generator = [
-    await generatorProgram(signal),
-    ...[mode, addressOf(target), ...settings, ...command].map(String),
-  ]
-  const from = 'from' in target ? target.from : undefined
-  const [program = '', ...args] = from ? [...from.enter, ...generator] : generator
   const { lastLines, exited, ...running } = launch({
     name: 'the load generator',
-    command: program,
-    args,
+    command: await generatorProgram(signal),
+    args: [mode, addressOf(target), ...settings, ...command].map(String),
   })
   const stop = () => running.signal('SIGINT')
   signal.addEventListener('abort', stop)

@@ -1,9 +1,7 @@
 import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../../drivers/redis/background-load.ts'
-import { fillKeys } from '../../../drivers/redis/servers.ts'
 import { type Case, product } from '../../../experiment/shape.ts'
 import type { Preset } from '../redis.ts'
 import { sets } from '../settings.ts'
-import { KEYS, readMany, several, single, VALUE_BYTES } from './large-requests.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'
 import { callWith, clients, commandsOfClients, connections, REFERENCE } from './node-clients.ts'
 import { sectionsOf } from './report.ts'
@@ -21,7 +19,6 @@ loop:
   node-clients    clients of Node with one caller, as a share of that rate, with one connection or many
   info            INFO and CLIENT LIST, by number of idle connections; the build baseline iterates over all of them
   big-keys        LRANGE by number of elements; DEL, and UNLINK, which frees memory in a background thread
-  large-requests  many values of ${VALUE_BYTES} bytes in one request: a pipeline of GETs, MGET, a script, a transaction
 
 During all sets but the first two, ${BACKGROUND_CLIENTS} other clients send ${BACKGROUND_RATE} GETs per second. Their latency counts from the
 scheduled time of a GET. With few cores, they also wait for CPU time: compare with the rows in which the one client
@@ -40,7 +37,6 @@ Examples:
     requests: 20_000,
     idle: [10, 9_999],
     lengths: [1, 10, 100, 1_000, 10_000, 100_000],
-    values: [100, 1_000, 10_000],
     elements: 1_000_000,
   },
 
@@ -61,8 +57,6 @@ Examples:
     if (set === 'usual') return { command: 'PING' }
     if (set === 'node-clients') return REFERENCE
     if (set === 'info') return { command: NOTHING }
-    if (set === 'large-requests')
-      return command === NOTHING ? null : { command: single, elements: 1 }
     return command === 'UNLINK' ? { command: 'DEL' } : null
   },
 
@@ -74,11 +68,10 @@ Examples:
     unlimited: sets.includes('node-clients'),
     async fill(server, signal) {
       await fillKey(server, { key: READ, type: 'list', elements: Math.max(...lengths) }, signal)
-      await fillKeys(server.socket, KEYS, VALUE_BYTES)
     },
   }),
 
-  cases({ sets, idle, lengths, values, elements }) {
+  cases({ sets, idle, lengths, elements }) {
     const all: Record<(typeof sets)[number], Case[]> = {
       usual: product({ command: Object.keys(tests) }),
       'node-clients': product({
@@ -92,11 +85,6 @@ Examples:
         ...product({ key: ['list'], command: [LRANGE], elements: lengths }),
         ...product({ key: types, command: DELETIONS, elements: [elements] }),
       ],
-      'large-requests': [
-        { command: NOTHING },
-        { elements: 1, command: single },
-        ...product({ elements: values, command: several }),
-      ],
     }
     return sets.flatMap((set) => all[set].map((one) => ({ set, idle: 0, ...one })))
   },
@@ -108,9 +96,8 @@ Examples:
       return await callWith(server, one, { seconds, requests, signal })
     if (one.set === 'usual') return await benchmark(server, command, requests, signal)
     if (DELETIONS.includes(command)) return await deleteOnce(server, one, signal)
-    if (one.set === 'large-requests') return await readMany(server, one, { seconds, signal })
     const args = command === LRANGE ? [READ, '0', String(Number(one.elements) - 1)] : []
-    return await loop(server, { command: [...command.split(' '), ...args] }, { seconds, signal })
+    return await loop(server, [...command.split(' '), ...args], { seconds, signal })
   },
 
   sections: sectionsOf,

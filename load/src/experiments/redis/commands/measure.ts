@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { withBackgroundLoad } from '../../../drivers/redis/background-load.ts'
 import { executionMicros, fillByScript } from '../../../drivers/redis/commands.ts'
 import { cpuDuring, microsPer } from '../../../drivers/redis/cost.ts'
-import { generateLoad, type LoadOptions } from '../../../drivers/redis/generator/load.ts'
+import { generateLoad } from '../../../drivers/redis/generator/load.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
 import { cpuBetween } from '../../../drivers/redis/threads.ts'
 import type { Case, Measured } from '../../../experiment/shape.ts'
@@ -64,20 +64,17 @@ async function withClient<Value>(
   return await work(redis).finally(() => redis.disconnect())
 }
 
-/** What one client sends in a loop. `values`: the number of values that a request reads. Default: its commands. */
-export type Sent = Pick<LoadOptions, 'command' | 'keys' | 'pipeline'> & { values?: number }
-
-/** One client sends requests in a loop, or nothing. Meanwhile, others send GETs. */
+/** One client sends a command in a loop, or nothing. Meanwhile, others send GETs. */
 export async function loop(
   target: RedisServer,
-  sent: Sent,
+  command: readonly string[],
   { seconds, signal }: { seconds: number; signal: AbortSignal },
 ): Promise<Measured> {
-  const [first = ''] = sent.command
+  const [first = ''] = command
   const send = async () => {
     if (first === NOTHING) return await delay(seconds * 1_000, null, { signal })
     return await generateLoad({
-      ...sent,
+      command,
       target,
       mode: 'long',
       connections: 1,
@@ -92,9 +89,9 @@ export async function loop(
     )
     const { result: load, cpu } = result
     const costs = load && {
-      perSecond: valuesIn(load.completed, sent) / load.seconds,
-      ...microsPer(cpu, valuesIn(load.completed, sent)),
-      executionMicros: await executionMicros(redis, first === 'MULTI' ? 'EXEC' : first),
+      perSecond: load.completed / load.seconds,
+      ...microsPer(cpu, load.completed),
+      executionMicros: await executionMicros(redis, first),
     }
     return {
       values: {
@@ -106,10 +103,6 @@ export async function loop(
     }
   })
 }
-
-/** The number of values in these replies. */
-export const valuesIn = (replies: number, { pipeline = 1, values = pipeline }: Sent) =>
-  (replies / pipeline) * values
 
 /** The background load runs this long before and after the command. */
 const AROUND_MS = 200

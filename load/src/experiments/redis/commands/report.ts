@@ -68,20 +68,6 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
         range('max', 'GET longest ms'),
       ],
     },
-    {
-      title: 'Many values in one request',
-      rows: of('large-requests'),
-      caption: `One client sends requests in a loop, ${others}`,
-      factors: ['command'],
-      columns: [
-        { head: 'values per request', cell: (row) => row.text('elements') },
-        range('perSecond', 'values/s'),
-        range('mainCpuMicros', 'main thread CPU µs /value'),
-        median('systemCalls', 'system calls /1,000 values'),
-        range('executionMicros'),
-        ...latencies,
-      ],
-    },
   ]
 }
 

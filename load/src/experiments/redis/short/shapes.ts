@@ -4,13 +4,9 @@ import type { RedisServer } from '../../../drivers/redis/server.ts'
 import type { Case, Measured } from '../../../experiment/shape.ts'
 import { articleShapes } from '../settings.ts'
 
-const ping = { test: 'ping_mbulk', command: ['PING'], clients: 10_000, requests: 500_000 }
-
-/** The calls of redis-benchmark in the articles. `test` and `keep` are its options -t and -k. */
+/** The calls of redis-benchmark in the articles, with its option -k 0. `test` is its option -t. */
 const loads = {
-  'get-8000': { test: 'get', command: ['GET', 'key'], keep: 0, clients: 8_000, requests: 100_000 },
-  'ping-10000': { ...ping, keep: 0 },
-  'ping-10000-kept': { ...ping, keep: 1 },
+  'get-8000': { test: 'get', command: ['GET', 'key'], clients: 8_000, requests: 100_000 },
 }
 
 type ArticleShape = keyof typeof loads
@@ -21,8 +17,8 @@ export const tools = ['redis-benchmark', 'our generator'] as const
 
 /** @param requests default: the number in the articles. */
 export function shapeOf(name: ArticleShape, requests = loads[name].requests) {
-  const { keep, test, clients } = loads[name]
-  const args = `-k ${keep} -t ${test} -n ${requests} -c ${clients}`
+  const { test, clients } = loads[name]
+  const args = `-k 0 -t ${test} -n ${requests} -c ${clients}`
   return { ...loads[name], requests, args }
 }
 
@@ -36,13 +32,12 @@ export async function runShape(
   wanted: number | undefined,
   { target, signal }: LoadOptions,
 ): Promise<Measured> {
-  const { args, keep, command, requests, clients } = shapeOf(load as ArticleShape, wanted)
-  const mode = keep ? 'long' : 'short'
+  const { args, command, requests, clients } = shapeOf(load as ArticleShape, wanted)
   const end = { replies: requests }
   const { result, cpu } = await cpuDuring<Measured>(server, () =>
     tool === tools[0]
       ? measureBenchmark(server, args, requests, signal)
-      : measureLoad(server, { target, signal, mode, command, connections: clients, end }),
+      : measureLoad(server, { target, signal, mode: 'short', command, connections: clients, end }),
   )
   // A tool can limit the rate without being busy, if it often waits.
   return { ...result, doubts: cpu.mainDemand < MIN_MAIN_DEMAND ? ['rested'] : [] }

@@ -20,14 +20,12 @@ this search. The build "baseline" has it again, "stock" is Redis 8, "patched" ha
 expensive if many clients stay connected, hence the idle connections.
 
 Clients connect from 200 addresses, because a closed connection holds its port for a minute. Redis and the clients
-run in their own network namespace, if the system allows it; with --transports veth, the clients in a second one.
+run in their own network namespace, if the system allows it.
 System calls are counted in a separate run (strace), with the first number of idle connections.
 
---shape runs other loads instead. The first three are redis-benchmark as in the articles, and our generator
-with the same load; redis-benchmark closes its oldest connection first, which the search finds at once.
+--shape runs other loads instead. The first is redis-benchmark as in the articles, and our generator with the
+same load; redis-benchmark closes its oldest connection first, which the search finds at once.
   get-8000         redis-benchmark -k 0 -t get -n 100000 -c 8000
-  ping-10000       redis-benchmark -k 0 -t ping_mbulk -n 500000 -c 10000 (takes minutes)
-  ping-10000-kept  the same with -k 1 (long connections)
   rates            50 to 5,000 connections per second, of 1 client, or of 10 or 50 that connect at the same moment
   burst            10 clients connect at the same moment, while another one runs commands of 10 ms
   half-close       a client shuts down its sending side; time until it sees the end of the connection
@@ -61,13 +59,10 @@ Examples:
   },
   baseline: () => ({ build: 'stock' }),
 
-  server({ shape, requests, transports, connections, long, maxclients }) {
+  server({ shape, requests, connections, long, maxclients }) {
     const articles = (shape ?? []).filter(isArticleShape)
     if (requests && articles.length === 0) {
-      throw new Problem('--requests has no effect without --shape get-8000 or ping-10000.')
-    }
-    if (shape && transports.includes('veth')) {
-      throw new Problem('--transports veth has no effect with --shape.')
+      throw new Problem('--requests has no effect without --shape get-8000.')
     }
     const room = maxclients === undefined ? {} : { maxclients: String(maxclients) }
     if (!shape) return { busy: connections + long, config: room }
