@@ -148,6 +148,12 @@ export const configSchema = Type.Object({
     description:
       'Maximum number of sessions per user; a login above it ends the oldest ones, at most 100 at a time',
   }),
+  DURABLE_ENDS: Type.String({
+    default: 'no',
+    enum: ['no', 'disk', 'replicas'],
+    description:
+      'What a request that ends sessions waits for: the disk of Redis (with everysec up to two seconds), or at least one replica',
+  }),
   JANITOR_INTERVAL_SECONDS: Type.Integer({
     default: 60,
     minimum: 0,

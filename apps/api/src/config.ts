@@ -41,6 +41,9 @@ function checkEffects(config: Config): void {
         config.STRATEGY !== 'naive' &&
         'on a cluster, which needs batch or naive'),
     REDIS_POOL_SIZE: topology === 'cluster' && 'on a cluster: it has one connection to each node',
+    DURABLE_ENDS:
+      (topology === 'cluster' && 'on a cluster') ||
+      (config.STRATEGY !== 'batch' && 'with another STRATEGY than batch'),
     REDIS_PARTITIONS: topology !== 'cluster' && 'without a cluster',
     REDIS_SENTINEL_PASSWORD_FILE: topology !== 'sentinel' && 'without a URL of sentinels',
     MAX_SESSIONS: config.JANITOR_INTERVAL_SECONDS === 0 && 'with JANITOR_INTERVAL_SECONDS=0',

@@ -1,7 +1,11 @@
 import { lookup } from 'node:dns/promises'
 import type { ListenOptions } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type RetentionEvent, retentionChannel } from '@onetrip/session-store'
+import {
+  type RetentionEvent,
+  retentionChannel,
+  type SessionStoreOptions,
+} from '@onetrip/session-store'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance, FastifyListenOptions } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -64,12 +68,14 @@ async function serveApplication(config: Config, application: Application): Promi
   const isDevelopment = ['', 'development'].includes(config.NODE_ENV)
   const authenticator = application.authenticator ?? trustingAuthenticator(config.NODE_ENV)
   const logWarnings = loggerOfWarnings()
+  const durable = config.DURABLE_ENDS === 'no' ? undefined : config.DURABLE_ENDS
   const store = configuredStore(config, {
     poolSize: config.REDIS_POOL_SIZE,
     deadlineMs: config.REDIS_DEADLINE_MS,
     idleSeconds: config.SESSION_IDLE_SECONDS,
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
     janitor: ownJanitor(config),
+    durable: durable as SessionStoreOptions['durable'],
     tokens: {
       secrets: config.SESSION_SECRETS.split(','),
       lifetimeSeconds: config.SESSION_LIFETIME_SECONDS,

@@ -63,6 +63,9 @@ test.each([
   [{ REDIS_SENTINEL_USERNAME: 'u' }, 'REDIS_SENTINEL_USERNAME is no longer .*sentinelUser=user'],
   [{ REDIS_SENTINEL_PASSWORD_FILE: 'p' }, 'REDIS_SENTINEL_PASSWORD_FILE has no effect'],
   [{ REDIS_PARTITIONS: '32' }, 'REDIS_PARTITIONS has no effect'],
+  [{ DURABLE_ENDS: 'yes' }, 'DURABLE_ENDS must be one of no, disk, replicas'],
+  [{ DURABLE_ENDS: 'disk', STRATEGY: 'naive' }, 'DURABLE_ENDS has no effect with another STRATEGY'],
+  [{ DURABLE_ENDS: 'disk', REDIS_URL: 'redis+cluster://a:1' }, 'DURABLE_ENDS .* on a cluster'],
   [{ MAX_SESSIONS: '5', JANITOR_INTERVAL_SECONDS: '0' }, 'MAX_SESSIONS has no effect'],
 ])('%j is rejected: %s', (environment, words) => {
   expect(() => loadConfig({ SESSION_SECRETS, ...environment })).toThrow(new RegExp(words))

@@ -46,6 +46,11 @@ export const storeErrors = {
   ONETRIP_NOT_SENT: notSent('no connection to Redis'),
   ONETRIP_OVERLOADED: notSent('too many requests in flight to Redis'),
   ONETRIP_OUTCOME_UNKNOWN: sent('sent to Redis, but the reply was lost or late'),
+  /** With the option `durable`. A repeated call waits again; it may find nothing left to end. */
+  ONETRIP_NOT_DURABLE: {
+    ...sent('ended, but not yet confirmed as durable; repeat the request'),
+    retrySafe: true,
+  },
   /** Redis replied to a command with an error. */
   ONETRIP_REFUSED: sent('Redis returned an error'),
 }

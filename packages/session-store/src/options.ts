@@ -51,6 +51,13 @@ export interface SessionStoreOptions {
    * the janitor of this data. `false`: no janitor at all, which needs `idleSeconds: Infinity`. Default `{}`.
    */
   janitor?: JanitorOptions | 'elsewhere' | false | undefined
+  /**
+   * What an end must reach before `logout`, `revokeSession`, `logoutEverywhere`, `endOtherSessions` and
+   * `endUserSessions` resolve: `disk`, the append-only file of Redis (`WAITAOF`), or `replicas`, at least one replica
+   * (`WAIT`). They wait at most `deadlineMs`, or twice that while other ends wait, and throw `ONETRIP_NOT_DURABLE` after
+   * it. One more connection. Needs Redis 7.2 or newer, and `redis`. Default: they do not wait.
+   */
+  durable?: 'disk' | 'replicas' | undefined
 }
 
 export interface LoginOptions {
@@ -97,6 +104,7 @@ export const storeDefaults = {
   idleSeconds: 14 * 24 * 3600,
   maxSessionsPerUser: 100,
   janitor: {},
+  durable: undefined,
 } satisfies { [Name in keyof Required<SessionStoreOptions>]: unknown }
 
 const ranges = {
@@ -121,12 +129,18 @@ export interface Settings {
 /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
 export function checkedStoreOptions(options: SessionStoreOptions) {
   const checked = checkedOptions('a session store', options, storeDefaults, ranges)
-  const { redis, sender, poolSize } = options
+  const { redis, sender, poolSize, durable } = options
   if ((redis === undefined) === (sender === undefined)) {
     throw new TypeError('set exactly one of redis and sender')
   }
   if (sender !== undefined && poolSize !== undefined) {
     throw new TypeError('poolSize needs redis: a sender has its own connections')
+  }
+  if (![undefined, 'disk', 'replicas'].includes(durable)) {
+    throw new TypeError('durable must be disk or replicas')
+  }
+  if (sender !== undefined && durable !== undefined) {
+    throw new TypeError('durable needs redis: a sender cannot wait for the disk or for replicas')
   }
   checkFunctions('keys', checked.keys, Object.keys(articleKeys))
   const keys = prefixedKeys(checked.prefix, checked.keys)

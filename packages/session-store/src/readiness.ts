@@ -76,7 +76,7 @@ const PING_INTERVAL_MS = 50
  * @throws StoreError `ONETRIP_NOT_SENT` if none does until `timeoutMs` have passed, if it is a replica, or if the store closes;
  *   `ONETRIP_REFUSED` if Redis refuses the keys, and waiting does not help.
  */
-async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {
+export async function untilServed(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {
   const until = performance.now() + timeoutMs
   let reason: StoreError | undefined
   let isReplica = false

@@ -45,6 +45,7 @@ import {
   statesOf,
   touchSession,
 } from './sessions/check.ts'
+import { DurableEnds } from './sessions/durable-ends.ts'
 import { endAll, endSession, KeepLatest, totalEnded } from './sessions/end.ts'
 import {
   type RecentSession,
@@ -105,6 +106,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   readonly #watches: SessionWatches
   readonly #janitors = new Set<Janitor>()
   readonly #sweepKeys: boolean
+  readonly #durable: DurableEnds | undefined
 
   /**
    * Runs a janitor until `close()`, unless `janitor` is `'elsewhere'` or `false`.
@@ -122,6 +124,8 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     this.#settings = { ...checked, runner: this.#runner }
     this.#keepLatest = new KeepLatest(this.#settings)
     this.#watches = new SessionWatches(this.#settings, this.tokens)
+    const { redis = '', durable } = checked
+    this.#durable = durable && new DurableEnds({ ...checked, redis, durable })
     if (own !== undefined) this.janitor(own).start()
   }
 
@@ -139,11 +143,14 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    * @param timeoutMs At most a day. Default 10,000.
    * @throws StoreError `ONETRIP_NOT_SENT` if Redis is not ready, or a replica, after `timeoutMs`; `ONETRIP_REFUSED` if it refuses
    *   the store's keys, or to publish the end of sessions (NOPERM); `ONETRIP_INVALID_INPUT` if one of these keys belongs
-   *   to another program.
+   *   to another program; `ONETRIP_NOT_DURABLE` if Redis cannot do what the option `durable` needs.
    */
   async ready(timeoutMs = 10_000): Promise<void> {
     checkNumber('timeoutMs', timeoutMs, { min: 0, max: MAX_TIMEOUT_MS })
-    await this.#runner.call(() => becomeReady(this.#runner, this.keys, timeoutMs))
+    await this.#runner.call(async () => {
+      await becomeReady(this.#runner, this.keys, timeoutMs)
+      await this.#durable?.ready(timeoutMs)
+    })
   }
 
   /**
@@ -189,6 +196,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   async close(): Promise<void> {
     for (const janitor of this.#janitors) void janitor.stop()
     await this.#runner.close()
+    await this.#durable?.runner.close()
   }
 
   /**
@@ -290,7 +298,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async logout(token: string): Promise<boolean> {
     const id = this.tokens.verify(token)
-    return await this.#repeatable(() => endSession(this.#settings, id))
+    return await this.#ending(() => endSession(this.#settings, id))
   }
 
   /** The most recently seen sessions, at most `limit` (1 to 1,000, default 50), newest first. Two round trips. */
@@ -394,7 +402,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   async revokeSession(token: string, id: string): Promise<boolean> {
     const own = this.tokens.verify(token)
     checkType('id', id, 'string')
-    return await this.#repeatable(async () => {
+    return await this.#ending(async () => {
       const [session, other] = await this.#runner.run(statesOf(this.keys, [own, id]))
       const { user } = requireActive(this.#settings, session)
       return user !== null && other?.user === user && (await endSession(this.#settings, id))
@@ -409,13 +417,13 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async logoutEverywhere(token: string): Promise<number> {
     const own = this.tokens.verify(token)
-    return await this.#runner.call(() => totalEnded(this.#endEverywhere(own)))
+    return await this.#ending(() => totalEnded(this.#endEverywhere(own)))
   }
 
   /** As `logoutEverywhere`, but keeps the session of the token. */
   async endOtherSessions(token: string): Promise<number> {
     const own = this.tokens.verify(token)
-    return await this.#runner.call(() => totalEnded(this.#endOthers(own)))
+    return await this.#ending(() => totalEnded(this.#endOthers(own)))
   }
 
   /**
@@ -426,7 +434,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    */
   async endUserSessions(user: string): Promise<number> {
     checkName('user', user)
-    return await this.#runner.call(() => totalEnded(endAll(this.#settings, user)))
+    return await this.#ending(() => totalEnded(endAll(this.#settings, user)))
   }
 
   /**
@@ -491,6 +499,11 @@ export class SessionStore<Fields extends object = DeclaredFields> {
     } catch (error) {
       throw repeatable(error)
     }
+  }
+
+  /** Runs the round trips of a call that ends sessions, and waits as the option `durable` says. */
+  #ending<Result>(trips: () => Promise<Result>): Promise<Result> {
+    return this.#repeatable(async () => (this.#durable ? this.#durable.after(trips) : trips()))
   }
 
   #issue(remember = false): NewSession {

@@ -25,6 +25,7 @@ const FAILURES = [
   'ONETRIP_OVERLOADED',
   'ONETRIP_OUTCOME_UNKNOWN',
   'ONETRIP_REFUSED',
+  'ONETRIP_NOT_DURABLE',
 ]
 
 /** Registers metrics of the store's diagnostics channels. Returns a function that unsubscribes. */

@@ -26,6 +26,7 @@ interface Connection {
   /** Lists of commands that are waiting for replies. */
   inFlight: number
   lastError: unknown
+  opened: number
 }
 
 /**
@@ -84,6 +85,7 @@ export function pooled({ redis: location, poolSize, deadlineMs }: PoolOptions): 
     connections: () => ({
       connections: pool.length,
       ready: pool.filter(({ redis }) => isWritable(redis)).length,
+      opened: pool.reduce((sum, { opened }) => sum + opened, 0),
       server: serverOf(pool[0]?.redis),
     }),
     subscribe: (...subscription) =>
@@ -97,7 +99,8 @@ export function pooled({ redis: location, poolSize, deadlineMs }: PoolOptions): 
 
 /** Keeps the last error of a client, and publishes when a connection opens and when it ends. */
 function watched(redis: Redis): Connection {
-  const connection: Connection = { redis, inFlight: 0, lastError: undefined }
+  const connection: Connection = { redis, inFlight: 0, lastError: undefined, opened: 0 }
+  redis.on('connect', () => connection.opened++)
   redis.on('error', (error) => {
     // After a connection has closed, ioredis also emits errors for the commands of its handshake.
     if (redis.status !== 'reconnecting' || !connection.lastError) connection.lastError = error

@@ -49,6 +49,8 @@ interface Connections {
   connections: number
   /** Connections that are up. */
   ready: number
+  /** How many connections it has opened so far, for the store's own use. */
+  opened?: number
   /** `host:port` of the server, or the path of its socket; absent if there are several servers. */
   server?: string
 }
