@@ -53,6 +53,9 @@ test('without a report, 404 says how to create one', async () => {
   const { app, file } = await reportOf(null)
   const absent = { statusCode: 404, message: expect.stringContaining('npm run load') }
   expect((await get(app)).json()).toMatchObject(absent)
+  const { statusCode, headers, body } = await get(app, { accept: 'text/html,*/*;q=0.8' })
+  expect({ statusCode, message: body }).toMatchObject(absent)
+  expect(headers['content-type']).toContain('text/html')
   await mkdir(file)
   expect((await get(app)).statusCode).toBe(404)
   const bare = await demoOn('/nowhere/redis.sock')

@@ -74,20 +74,20 @@ export function block(button, isBlocked) {
 }
 
 /**
- * Enables a button, and the button in the header of the page that scrolls to its section and does the same.
+ * Enables a button, and the button in the header of the page that scrolls to it and does the same.
  *
  * @param {HTMLButtonElement} button
- * @param {{ hero: string, section: string }} ids
+ * @param {string} heroId
  * @param {() => void} run Not called while the button is blocked.
  */
-export function startButton(button, { hero: heroId, section }, run) {
+export function startButton(button, heroId, run) {
   const hero = byId(heroId, HTMLButtonElement)
   const runUnlessBlocked = () => {
     if (button.getAttribute('aria-disabled') !== 'true') run()
   }
   button.addEventListener('click', runUnlessBlocked)
   hero.addEventListener('click', () => {
-    byId(section, HTMLElement).scrollIntoView()
+    button.scrollIntoView()
     runUnlessBlocked()
   })
   button.disabled = false

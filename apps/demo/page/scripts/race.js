@@ -246,10 +246,10 @@ async function start(strategies) {
 
 /** Called if `GET /demo` reports a race. @param {import('../../src/events.ts').RaceLimits} limits */
 export function startRace({ strategies }) {
-  startButton(button, { hero: 'hero-race', section: 'race' }, () => void start(settings().lanes))
+  startButton(button, 'hero-race', () => void start(settings().lanes))
   all.disabled = false
   all.addEventListener('click', () => {
-    byId('race', HTMLElement).scrollIntoView()
+    button.scrollIntoView()
     if (all.getAttribute('aria-disabled') !== 'true') void start(strategies)
   })
   copy.hidden = !navigator.clipboard // browsers have it only on localhost and with HTTPS

@@ -222,7 +222,7 @@ async function send() {
 
 /** Called if `GET /demo` reports a race. */
 export function startWire() {
-  startButton(button, { hero: 'hero-wire', section: 'wire' }, () => void send())
+  startButton(button, 'hero-wire', () => void send())
   const showNote = () => {
     const { lanes, distanceMs } = settings()
     setText(

@@ -16,6 +16,9 @@ const NO_REPORT =
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** For a browser, which would show the error as JSON. */
+const noReportPage = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Onetrip: no report</title><p>${NO_REPORT} <a href="/">Back</a></p></html>`
+
 /** `GET /report`: the page of the latest measurement. */
 export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app, { file }) => {
   // Adds reply.sendFile and no routes. The root is required, but the call below names its folder.
@@ -33,11 +36,18 @@ export const reportRoutes: FastifyPluginAsyncTypebox<ReportOptions> = async (app
         response: htmlPage,
       },
     },
-    async (_, reply) => {
+    async ({ headers }, reply) => {
       const found = file === '' ? null : await stat(file).catch(() => null)
-      if (!found?.isFile()) throw new ApiError('API_NOT_FOUND', NO_REPORT)
+      const isThere = found?.isFile() === true
+      if (!isThere && !headers.accept?.includes('text/html')) {
+        throw new ApiError('API_NOT_FOUND', NO_REPORT)
+      }
       reply.headers({ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' })
       reply.type('text/html; charset=utf-8') // for any file name
+      if (!isThere) {
+        reply.statusCode = 404
+        return reply.send(noReportPage as never)
+      }
       return reply.sendFile(basename(file), dirname(resolve(file)), {
         maxAge: 0,
         contentType: false,

@@ -59,8 +59,10 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
     })
     for (const [index, demo] of demos.entries()) {
       do {
-        if (!(await demo.progress.isVisible())) await demo.startRace.click()
+        if (!(await demo.progress.isVisible())) await demo.page.locator('#hero-race').click()
         await demo.progress.waitFor()
+        const outOfSight = `document.querySelector('progress').getBoundingClientRect().bottom > innerHeight`
+        await expect.poll(() => demo.page.evaluate(outOfSight)).toBe(false)
         await expectGood(demo, `the race running, ${JSON.stringify(views[index])}`)
       } while (!(await demo.progress.isVisible())) // the race ended before the check
     }
