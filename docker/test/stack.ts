@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
+import { messageOf } from '@onetrip/stack/problem.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { outputOf, run } from './command.ts'
 
-const READY_MS = 120_000
+const READY_MS = 300_000
 
 // The tests set these themselves; values from the shell are ignored.
 const OUR_SETTINGS = [
@@ -153,8 +154,17 @@ export async function createStack(command: readonly string[], ...overrides: stri
 
     /** Starts the services and waits until all are healthy. (Compose 1.29 has no `--wait`.) */
     async up(settings: NodeJS.ProcessEnv = {}, ...args: readonly string[]): Promise<void> {
-      const wait = canWait ? ['--wait'] : []
-      await compose(['up', '-d', '--no-build', ...wait, ...args], settings)
+      const words = ['up', '-d', '--no-build', ...(canWait ? ['--wait'] : []), ...args]
+      // On a busy machine, health checks can time out for a while. Then Compose gives up.
+      await untilDone('started', () =>
+        compose(words, settings).then(
+          () => undefined,
+          (error) => {
+            if (messageOf(error).includes('unhealthy')) return messageOf(error)
+            throw error
+          },
+        ),
+      )
       if (!canWait) await untilHealthy()
     },
 

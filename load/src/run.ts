@@ -17,6 +17,7 @@ import { type Facts, metricOf } from './experiment/shape.ts'
 import { gitState, machine } from './measure/machine.ts'
 import { metricText } from './reporting/columns.ts'
 import { factsOf } from './reporting/part.ts'
+import { inWords } from './reporting/terminal.ts'
 
 export interface RunPlan {
   readonly options: object & RoundOptions
@@ -57,7 +58,11 @@ export async function runExperiment(
   })
   const facts = factsOf({ ...about, ...described })
   const width = Math.max(...facts.map(([label]) => label.length))
-  print(`${facts.map(([label, text]) => `${label.padEnd(width)}  ${text}`).join('\n')}\n`)
+  for (const [label, text] of facts) {
+    const lines = inWords(text, (process.stdout.columns ?? Number.NaN) - width - 2)
+    print(`${label.padEnd(width)}  ${lines.join(`\n${' '.repeat(width + 2)}`)}`)
+  }
+  print()
   const { samples, error } = await runCases(experiment, bench, context, plan)
   const measured = new Set(samples.flatMap(({ values }) => Object.keys(values)))
   const labels = experiment.metrics.flatMap(({ name, label }) =>

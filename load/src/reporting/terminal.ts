@@ -1,4 +1,4 @@
-import { columns } from '@onetrip/stack/terminal.ts'
+import { columns, wrapped } from '@onetrip/stack/terminal.ts'
 import Table from 'cli-table3'
 import type { Table as TableOf } from '../experiment/section.ts'
 import type { Part } from './part.ts'
@@ -8,12 +8,16 @@ export function resultText({ sections, notes, ending, conclusion }: Part, width?
   return [
     ...ending,
     ...sections.flatMap(({ table, isDetail }) => (isDetail ? [] : tableText(table, width))),
-    notes.join('\n'),
-    conclusion ?? [],
+    notes.flatMap((note) => inWords(note, width)).join('\n'),
+    conclusion ? inWords(conclusion, width).join('\n') : [],
   ]
     .flat()
     .join('\n\n')
 }
+
+/** Breaks a line where a terminal would break a word; a file keeps it whole. */
+export const inWords = (line: string, width = process.stdout.columns): string[] =>
+  Number.isFinite(width) ? wrapped(line, width) : [line]
 
 // Columns are separated by spaces; the only line is below the header.
 const chars = { mid: '─', 'mid-mid': '──', middle: '  ' }

@@ -62,6 +62,21 @@ test('one connection count over one link needs no such table', () => {
   }
 })
 
+test('ends with a sentence that compares batch with naive, also where the CPU time is unknown', () => {
+  const conclusionOf = (samples: readonly Sample[]) =>
+    partOf({ experiment: http, result: resultOf(http, samples) }).conclusion
+  const rate = 'On this machine, batch answered 11.0 times as many requests per second as naive'
+  expect(conclusionOf(manyCallers)).toBe(
+    `${rate}, which opens a connection to Redis for each request and so takes 6.37 times the CPU time of the API and 15.4 times that of Redis.`,
+  )
+  const unknown = manyCallers.map((sample) => ({
+    ...sample,
+    values: { requestsPerSecond: sample.values.requestsPerSecond ?? 0 },
+  }))
+  expect(conclusionOf(unknown)).toBe(`${rate}.`)
+  expect(conclusionOf(manyCallers.filter((sample) => sample.case.variant === 'naive'))).toBeNull()
+})
+
 test('measures each API with each number of connections', () => {
   const cases = (['naive', 'batch'] as const).map((variant) => ({ link: 'loopback', variant }))
   expect(http.cases({ cases } as never, { connections: [1, 64] } as never)).toEqual(
