@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ago, counted, duration, figure, sentence, size, uptime } from '../page/scripts/format.js'
+import { ago, duration, figure, sentence, size, uptime } from '../page/scripts/format.js'
 
 test.each([
   [figure, 31_809.4, '31,809'],
@@ -19,15 +19,6 @@ test.each([
   [size, 999_600, '1 MB'],
 ] as const)('%o: %d is %s', (format, value, text) => {
   expect(format(value)).toBe(text)
-})
-
-test('counts use the singular or plural of their noun', () => {
-  expect([0, 1, 2, 1_204].map((count) => counted(count, 'view'))).toEqual([
-    'no views',
-    '1 view',
-    '2 views',
-    '1,204 views',
-  ])
 })
 
 test.each([

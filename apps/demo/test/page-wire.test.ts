@@ -2,7 +2,6 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   type Exchange,
-  groupsOf,
   layout,
   spread,
   summaryOf,
@@ -53,23 +52,6 @@ const naive = wire(
 )
 const batch = wire('batch', trips(['ZADD recent: 1 a', 'HGET login: a']), 350)
 
-test('groups are the connect, each round trip with its commands and replies, and the close', () => {
-  expect(groupsOf(naive).map(({ title }) => title)).toEqual([
-    'connect, 50 µs',
-    ...Array(4).fill('round trip, 100 µs'),
-    'close',
-  ])
-  expect(groupsOf(batch)).toMatchObject([
-    {
-      kind: 'trip',
-      lines: [
-        { text: 'ZADD recent: 1 a', reply: ':1' },
-        { text: 'HGET login: a', reply: ':1' },
-      ],
-    },
-  ])
-})
-
 describe('the layout', () => {
   const [first, second] = layout([naive, batch])
 
@@ -82,14 +64,6 @@ describe('the layout', () => {
   test('shows in the faster lane how much later the slower one is answered', () => {
     expect(second?.labels.at(-1)?.title).toBe('naive: 650 µs later')
     expect(first?.labels.at(-1)?.title).toBe('answered after 1 ms')
-  })
-
-  test('includes exchanges after the response', () => {
-    const [lane] = layout([
-      wire('naive', [...trips(['PING']), exchange('close', 1_500, 2_000)], 400),
-    ])
-    expect(lane?.endUs).toBe(2_000)
-    expect(lane?.labels.at(-1)?.title).toBe('close')
   })
 })
 

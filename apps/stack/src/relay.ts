@@ -29,9 +29,7 @@ its sender waits.
 
 The relay prints a line of JSON when it listens, and one for each command or event. It exits on SIGTERM or
 SIGINT, or when its standard input ends. It reads commands from a pipe or a terminal, one per line:
-  cut                 reset every open connection, at both ends
-  cut replies 100     reset each connection after 100 more bytes of its replies
-  cut requests 100    reset each connection after 100 more bytes of its requests
+  cut replies 100     reset each open connection, at both ends, after 100 more bytes of its replies
   stall               forward nothing in either direction; connections stay open
   resume              forward again
 
@@ -69,17 +67,16 @@ export async function runRelay(options: RelayOptions, signal: AbortSignal): Prom
 
 function execute(relay: Awaited<ReturnType<typeof openRelay>>, line: string): void {
   const command = line.trim()
-  const cut = /^cut(?: +(requests|replies) +(\d{1,15}))?$/.exec(command)
+  const cut = /^cut +replies +(\d{1,15})$/.exec(command)
   if (cut) {
-    const way = cut[1] === 'requests' ? 'requests' : 'replies'
-    const bytes = Number(cut[2] ?? 0)
-    report('cut', { connections: relay.connections(), way, bytes })
-    relay.cut(way, bytes)
+    const bytes = Number(cut[1])
+    report('cut', { connections: relay.connections(), bytes })
+    relay.cut(bytes)
   } else if (command === 'stall' || command === 'resume') {
     relay.stall(command === 'stall')
     report(command === 'stall' ? 'stalled' : 'resumed')
   } else if (command !== '') {
-    report('refused', { command, known: 'cut, cut replies N, cut requests N, stall, resume' })
+    report('refused', { command, known: 'cut replies N, stall, resume' })
   }
 }
 

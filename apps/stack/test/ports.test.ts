@@ -20,21 +20,20 @@ test('free ports are different, free, and below the ephemeral ports', async () =
   await checkPorts(ports.map((port) => wanted(port)))
 })
 
-test('the error for a port in use names the port, its purpose and the option that changes it', async () => {
+test('the error names the port, its purpose and the option that changes it', async () => {
   const [free = 0] = await freePorts(1)
   const taken = await listening()
-  const checked = checkPorts([wanted(free), wanted(taken, { what: 'Redis', how: '--redis-port' })])
-  await expect(checked).rejects.toThrow(new RegExp(`${taken}.*Redis.*--redis-port`))
-})
-
-test('two programs cannot use the same port', async () => {
-  const [port = 0] = await freePorts(1)
-  const checked = checkPorts([wanted(port), wanted(port, { how: '--naive-port' })])
-  await expect(checked).rejects.toThrow(/--port.*--naive-port/)
-})
-
-test('rejects an address of another machine', async () => {
-  await expect(checkPorts([wanted(0, { host: '192.0.2.1' })])).rejects.toThrow('192.0.2.1')
+  const other = { how: '--naive-port' }
+  for (const [ports, message] of [
+    [
+      [wanted(free), wanted(taken, { what: 'Redis', how: '--redis-port' })],
+      `${taken}.*Redis.*--redis-port`,
+    ],
+    [[wanted(free), wanted(free, other)], '--port.*--naive-port'], // two programs, one port
+    [[wanted(0, { host: '192.0.2.1' })], '192.0.2.1'], // of another machine
+  ] as const) {
+    await expect(checkPorts(ports)).rejects.toThrow(new RegExp(message))
+  }
 })
 
 test('the local URL of an API that listens on all addresses', () => {

@@ -15,16 +15,33 @@ function node(script: string, options: Partial<ProgramOptions> = {}) {
 }
 
 describe('startProgram', () => {
-  test('waits for a line of output; stop() sends SIGTERM', async () => {
-    const program = await node(`console.log('ready'); setInterval(() => {}, 1000)`)
-    expect(isAlive(program.pid)).toBe(true)
-    expect(await program.stop()).toEqual({ code: null, signal: 'SIGTERM' })
-  })
+  test.for([
+    ['by SIGTERM', '', 0, 'SIGTERM'],
+    ['by SIGKILL, if it ignores SIGTERM', `process.on('SIGTERM', () => {});`, 50, 'SIGKILL'],
+  ] as const)(
+    'waits for a line of output; stop() ends it %s',
+    async ([, script, graceMs, signal]) => {
+      const program = await node(`${script} console.log('ready'); setInterval(() => {}, 1000)`)
+      expect(isAlive(program.pid)).toBe(true)
+      expect(await program.stop(graceMs || undefined)).toEqual({ code: null, signal })
+    },
+  )
 
-  test('throws the last lines of output if the program exits', async () => {
-    const starting = node(`console.error('no Redis'); process.exit(3)`)
-    await expect(starting).rejects.toThrow(/exit code 3\):\nno Redis/)
-  })
+  test.for([
+    ['exits', `console.error('no Redis'); process.exit(3)`, {}, /exit code 3\):\nno Redis/],
+    [
+      'takes too long',
+      'setInterval(() => {}, 1000)',
+      { readyTimeoutMs: 50 },
+      /not ready after 0.05 s/,
+    ],
+    ['cannot be run', '', { command: './no-such-program' }, /^a script .*\nspawn .* ENOENT$/],
+  ] as const)(
+    'throws with the last lines of output if the program %s',
+    async ([, script, options, message]) => {
+      await expect(node(script, options)).rejects.toThrow(message)
+    },
+  )
 
   test('can be aborted and leaves no process', async () => {
     const controller = new AbortController()
@@ -39,24 +56,6 @@ describe('startProgram', () => {
     await expect(starting).rejects.toThrow('enough')
     expect(pid).toBeGreaterThan(0)
     expect(isAlive(pid)).toBe(false)
-  })
-
-  test('throws after the time limit', async () => {
-    const starting = node('setInterval(() => {}, 1000)', { readyTimeoutMs: 50 })
-    await expect(starting).rejects.toThrow('not ready after 0.05 s')
-  })
-
-  test('kills a program that ignores SIGTERM', async () => {
-    const program = await node(
-      `process.on('SIGTERM', () => {}); console.log('ready'); setInterval(() => {}, 1000)`,
-    )
-    expect(await program.stop(50)).toEqual({ code: null, signal: 'SIGKILL' })
-  })
-
-  test('reports that a program cannot be run', async () => {
-    await expect(node('', { command: './no-such-program' })).rejects.toThrow(
-      /^a script .*\nspawn .* ENOENT$/,
-    )
   })
 })
 

@@ -1,7 +1,7 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { keptSecret, places, socketIn } from '../src/places.ts'
+import { keptSecret, socketIn } from '../src/places.ts'
 import { freePorts } from '../src/ports.ts'
 import {
   readRecord,
@@ -35,11 +35,7 @@ describe('the record', () => {
     expect(await filesIn(folder)).toEqual(['stack.json'])
     await removeRecord(path)
     expect(await filesIn(folder)).toEqual([])
-  })
-
-  test('is not removed if another process wrote it', async () => {
-    const path = join(await temporaryFolder(), 'stack.json')
-    await writeRecord(path, record(3000, DEAD))
+    await writeRecord(path, record(3000, DEAD)) // by another process
     await removeRecord(path)
     expect(await readRecord(path)).not.toBeNull()
   })
@@ -64,13 +60,6 @@ describe('the record', () => {
 })
 
 describe('places', () => {
-  test('the state can be separate from the builds', () => {
-    expect(places({ ONETRIP_HOME: '/home' }).record).toBe('/home/run/stack.json')
-    expect(places({ ONETRIP_HOME: '/home', ONETRIP_STATE: '/state' }).record).toBe(
-      '/state/run/stack.json',
-    )
-  })
-
   test('a secret is generated once, readable by its owner only', async () => {
     const path = join(await temporaryFolder(), 'new', 'session-secret')
     const secret = await keptSecret(path)

@@ -7,7 +7,6 @@ import { relayProgram } from '../src/relay/process.ts'
 import { filesIn, temporaryFolder } from '../src/testing/folders.ts'
 import {
   clientOf,
-  connecting,
   echoing,
   echoServer,
   read,
@@ -28,17 +27,6 @@ describe('the relay forwards', () => {
     }
   })
 
-  test('the end of one side, while the other side continues', async () => {
-    const server = await testServer()
-    const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
-    client.end('question')
-    const serving = await server.accepted()
-    serving.resume()
-    await once(serving, 'end')
-    serving.end('answer')
-    expect(await readAll(client)).toEqual({ text: 'answer', error: undefined })
-  })
-
   test('a reset by the server', async () => {
     const server = await testServer(undefined, 'tcp')
     const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
@@ -48,11 +36,6 @@ describe('the relay forwards', () => {
     const gone = readAll(client)
     serving.resetAndDestroy()
     expect(await gone).toEqual({ text: '', error: 'ECONNRESET' })
-  })
-
-  test('a refused connection', async () => {
-    const relay = await relayTo({ address: join(await temporaryFolder(), 'nobody.sock') })
-    expect(await readAll(connecting(relay))).toEqual({ text: '', error: 'ECONNRESET' })
   })
 })
 
@@ -87,7 +70,7 @@ describe('faults', () => {
   test('a cut in the middle of a reply', async () => {
     const { relay, client } = await echoing()
     const answer = await relay.command('cut replies 14')
-    expect(answer).toMatchObject({ connections: 1, way: 'replies', bytes: 14 })
+    expect(answer).toMatchObject({ connections: 1, bytes: 14 })
     const told = relay.event('connection cut')
     client.write('0123456789')
     await read(client, 10)
@@ -98,20 +81,6 @@ describe('faults', () => {
     const later = await clientOf(relay)
     later.write(Buffer.alloc(100))
     expect(await read(later, 100)).toHaveLength(100)
-  })
-
-  test('a cut in the middle of a request', async () => {
-    const server = await testServer()
-    const relay = await relayTo(server)
-    const client = await clientOf(relay)
-    const serving = await server.accepted()
-    client.write('a')
-    await read(serving, 1)
-    await relay.command('cut requests 4')
-    client.write('0123456789')
-    const [atServer, atClient] = await Promise.all([readAll(serving), readAll(client)])
-    expect(atServer.text).toBe('0123')
-    expect(atClient.error).toBe('ECONNRESET')
   })
 
   test('a stalled link holds data until it is resumed', async () => {

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import {
   accessibilityFaults,
   browserOfThisFile,
@@ -130,8 +131,11 @@ export const views = [
   { width: 360, theme: 'dark' },
 ] as const
 
-/** Fails if axe-core finds a violation or the page is wider than its window. */
+/** Fails if axe-core finds a violation or the page is wider than its window. Saves a picture in `$SCREENSHOTS`. */
 export async function expectGood({ page }: DemoPage, state: string): Promise<void> {
+  const { SCREENSHOTS: folder } = process.env
+  const path = join(folder ?? '', `${state.replaceAll(/\W+/g, '-')}.png`)
+  if (folder) await page.screenshot({ path, fullPage: true })
   expect(await accessibilityFaults(page), state).toEqual([])
   expect(await overflowOf(page), state).toBe(0)
 }

@@ -26,7 +26,9 @@ describe.skipIf(!chromiumPath)('when Redis is killed', () => {
     await demo.outage.waitFor()
     expect(await demo.outage.innerText()).toContain('Redis does not answer')
     await narrow.outage.waitFor()
-    for (const page of [demo, narrow]) await expectGood(page, 'Redis is down')
+    for (const page of [demo, narrow]) {
+      await expectGood(page, `Redis is down, ${page === demo ? 'wide' : 'narrow'}`)
+    }
     // A page opened during the outage loads, shows the outage, and restores its user afterwards.
     await demo.page.reload()
     await demo.outage.waitFor()

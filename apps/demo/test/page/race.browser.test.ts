@@ -59,7 +59,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
       const result = await browser.open(stack.url, view)
       await result.page.goto(`${stack.url}/race/${done.id}`)
       await result.page.getByText(done.sentence).first().waitFor()
-      await expectGood(result, 'the page of a result')
+      await expectGood(result, `the page of a result, ${view.width}`)
     }
     expect(events.filter(({ name }) => name === 'started')).toHaveLength(1)
     await expect.poll(() => demo.startRace.getAttribute('aria-disabled')).toBeNull()

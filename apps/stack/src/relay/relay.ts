@@ -16,7 +16,7 @@ export interface RelayOptions extends LinkOptions {
 type OnCut = (withheld: number) => void
 
 /** `requests`: to the server; `replies`: from the server. */
-export type Way = 'requests' | 'replies'
+type Way = 'requests' | 'replies'
 
 /**
  * A transfer over the link: sent at `atMs`, arrived at `untilMs` (`performance.now()`). A close is reported once, for the
@@ -44,8 +44,8 @@ type OnTraffic = (traffic: Traffic) => void
 export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?: OnTraffic) {
   const link = { requests: new Direction(options), replies: new Direction(options) }
   const sockets = new Set<Socket>()
-  /** The flows of open connections that have reached the server, by the socket to the server. */
-  const flows = new Map<Socket, Record<Way, Flow>>()
+  /** The replies of open connections that have reached the server, by the socket to the server. */
+  const replies = new Map<Socket, Flow>()
   let accepted = 0
 
   const keep = (socket: Socket) => {
@@ -53,7 +53,7 @@ export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?:
     socket.on('error', () => {}) // its flow forwards the error
     socket.once('close', () => {
       sockets.delete(socket)
-      flows.delete(socket)
+      replies.delete(socket)
     })
   }
   const reach = (client: Socket, acceptedAt: number) => {
@@ -70,10 +70,8 @@ export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?:
     server.once('connect', () => {
       server.off('error', refuse)
       const flow = (way: Way) => ({ link: link[way], onCut: cut, observe: observe?.[way] })
-      flows.set(server, {
-        requests: new Flow(client, server, flow('requests')),
-        replies: new Flow(server, client, flow('replies')),
-      })
+      new Flow(client, server, flow('requests'))
+      replies.set(server, new Flow(server, client, flow('replies')))
       link.replies.send(0, () => {
         observe?.connect(acceptedAt)
         client.resume()
@@ -97,10 +95,10 @@ export async function openRelay(options: RelayOptions, onCut: OnCut, onTraffic?:
     /** The address on which it listens, with the actual port. */
     address: addressOf(listener),
     /** The number of open connections that have reached the server. */
-    connections: () => flows.size,
-    /** Resets every open connection, at both ends, after `bytes` more in that direction. */
-    cut(way: Way, bytes: number) {
-      for (const flow of flows.values()) flow[way].cutAfter(bytes)
+    connections: () => replies.size,
+    /** Resets every open connection, at both ends, after `bytes` more of its replies. */
+    cut(bytes: number) {
+      for (const flow of replies.values()) flow.cutAfter(bytes)
     },
     stall,
     /** Resets every connection and stops listening. */

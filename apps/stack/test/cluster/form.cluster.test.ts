@@ -7,7 +7,7 @@ import { viewOf } from '../../src/cluster/view.ts'
 import { type ClusterOptions, startCluster } from '../../src/cluster.ts'
 import { freePorts } from '../../src/ports.ts'
 import { startRedis } from '../../src/redis.ts'
-import { processesOf, temporaryFolder } from '../../src/testing/folders.ts'
+import { temporaryFolder } from '../../src/testing/folders.ts'
 
 /** Short, so that nodes detect failures quickly. */
 const config = { 'cluster-node-timeout': '2000' }
@@ -131,16 +131,5 @@ describe('a local cluster', () => {
       const replied = client?.call(name, ...args).catch((error: Error) => error.message)
       expect(await replied, command).toContain(reply)
     }
-  })
-
-  test('if a port is in use, no node is left running', async () => {
-    const directory = await temporaryFolder()
-    const [taken] = await members(1)
-    const ports = await freePorts(4)
-    ports[1] = taken?.port ?? 0
-    await expect(startCluster({ directory, ports, primaries: 1, config })).rejects.toThrow(
-      `the Redis node 127.0.0.1:${taken?.port}`,
-    )
-    await expect.poll(() => processesOf(directory)).toEqual([])
   })
 })

@@ -33,16 +33,11 @@ test('reads have the requested share, a third for each path; the same seed gives
   const plan = { tokens: tokens(40), connections: 8, items: 100, reads: 0.2, seed: 17 }
   const calls = workload(plan).flat()
   const counts = Map.groupBy(calls, ({ method, path }) => `${method} ${path}`)
-  const share = (name: string) => (counts.get(name)?.length ?? 0) / calls.length
-  expect(counts.size).toBe(4)
-  expect(share('POST /views')).toBeCloseTo(0.8, 1)
-  for (const name of ['GET /items/popular', 'GET /me', 'GET /me/views']) {
-    expect(share(name)).toBeCloseTo(0.2 / 3, 1.5)
-  }
-  for (const { path, headers, body } of calls) {
-    expect('authorization' in headers).toBe(path !== '/items/popular')
-    expect('content-type' in headers).toBe(path === '/views')
-    expect(body === null).toBe(path !== '/views')
+  for (const [name, share] of [
+    ['POST /views', 0.8],
+    ...['GET /items/popular', 'GET /me', 'GET /me/views'].map((name) => [name, 0.2 / 3] as const),
+  ] as const) {
+    expect((counts.get(name)?.length ?? 0) / calls.length, name).toBeCloseTo(share, 1.5)
   }
   expect(workload(plan).flat()).toEqual(calls)
   expect(workload({ ...plan, seed: 18 }).flat()).not.toEqual(calls)
