@@ -107,20 +107,24 @@ export function prefixedKeys(prefix: string, keys: Keys): Keys {
     .parts()
     .map(({ login, recent }) => ({ login: prefix + login, recent: prefix + recent }))
   const allPopular = keys.allPopular().map((key) => prefix + key)
+  const prefixed =
+    <Args extends unknown[]>(name: (...args: Args) => string) =>
+    (...args: Args) =>
+      prefix + name(...args)
   return {
-    login: (id) => prefix + keys.login(id),
-    recent: (id) => prefix + keys.recent(id),
-    viewed: (id) => prefix + keys.viewed(id),
-    popular: (item) => prefix + keys.popular(item),
-    data: (id) => prefix + keys.data(id),
-    once: (item, hash) => prefix + keys.once(item, hash),
-    sessions: (user) => prefix + keys.sessions(user),
-    attempts: (subject, window) => prefix + keys.attempts(subject, window),
-    janitor: () => prefix + keys.janitor(),
-    janitorTasks: () => prefix + keys.janitorTasks(),
+    ...keys, // `check`
+    login: prefixed(keys.login),
+    recent: prefixed(keys.recent),
+    viewed: prefixed(keys.viewed),
+    popular: prefixed(keys.popular),
+    data: prefixed(keys.data),
+    once: prefixed(keys.once),
+    sessions: prefixed(keys.sessions),
+    attempts: prefixed(keys.attempts),
+    janitor: prefixed(keys.janitor),
+    janitorTasks: prefixed(keys.janitorTasks),
     parts: () => parts,
     allPopular: () => allPopular,
-    ...(keys.check && { check: keys.check }),
     find(kind) {
       const { pattern, ownerOf } = keys.find(kind)
       return {

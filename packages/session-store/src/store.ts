@@ -208,9 +208,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
    * @throws TypeError for an option that does not exist, has a wrong type or is out of range.
    */
   janitor(options: JanitorOptions = {}): Janitor {
-    const { now, idleSeconds } = this.#settings
-    const context = { runner: this.#runner, keys: this.keys, now: () => now() / 1000, idleSeconds }
-    const janitor = new Janitor({ ...context, sweepKeys: this.#sweepKeys }, options)
+    const janitor = new Janitor(this.#settings, options, this.#sweepKeys)
     this.#janitors.add(janitor)
     return janitor
   }

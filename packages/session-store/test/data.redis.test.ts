@@ -36,35 +36,6 @@ describe.each(layouts)('%s', (_, keys) => {
     await Promise.all(late.map((call) => expect(call).rejects.toMatchObject(gone)))
     expect(await server.redis.exists(keys.data(idOf(token)), keys.viewed(idOf(token)))).toBe(0)
   })
-
-  test('every way to end a session removes its data', async () => {
-    const store = await storeForThisTest({ keys, maxSessionsPerUser: 2 })
-    const begin = async (user = 'eve') => {
-      clock.pass(1)
-      const { token } = await store.login(user)
-      await store.patch(token, { cart: ['book'] })
-      return token
-    }
-    const left = async () => (await server.redis.keys('data:*')).length
-    await server.redis.flushall()
-    const tokens = [await begin(), await begin(), await begin()]
-    expect(await left()).toBe(2) // the maximum of sessions ended the first one
-    const { sessions } = await store.userSessions(tokens[2] ?? '')
-    const other = sessions.find(({ current }) => !current)
-    await store.revokeSession(tokens[2] ?? '', other?.id ?? '')
-    expect(await left()).toBe(1)
-    await begin()
-    await store.logoutEverywhere(tokens[2] ?? '')
-    expect(await left()).toBe(0)
-    await begin()
-    await store.endUserSessions('eve')
-    expect(await left()).toBe(0)
-    await begin()
-    clock.pass(100)
-    const janitor = (await storeForThisTest({ keys, idleSeconds: 50 })).janitor()
-    expect(await janitor.runOnce()).toMatchObject({ evicted: 1 })
-    expect(await left()).toBe(0)
-  })
 })
 
 test('parallel patches of different fields lose nothing; of the same field with ifVersion, one wins', async () => {

@@ -14,14 +14,14 @@ const folder = fileURLToPath(new URL('..', import.meta.url))
 export const programsIn = (page: string): string[] =>
   programsOf(readFileSync(join(folder, '../..', page), 'utf8'))
 
-/** The program of this package's README that contains this word. */
-export const readmeProgram = (word: string): string =>
-  programsIn('packages/session-store/README.md').find((text) => text.includes(word)) ?? ''
+/** The program of this package's README or reference that contains this word. */
+export const documented = (word: string): string =>
+  ['README', 'REFERENCE']
+    .flatMap((page) => programsIn(`packages/session-store/${page}.md`))
+    .find((text) => text.includes(word)) ?? ''
 
 export const programsOf = (text: string): string[] =>
   [...text.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, program = '']) => program)
-
-export const pathOf = (example: string): string => join(folder, 'examples', example)
 
 /** The environment of a program. */
 export const envOf = (socket: string) => ({
@@ -40,13 +40,10 @@ export const textArguments = (program: string, ...args: string[]): string[] => [
   ...args,
 ]
 
-/**
- * Starts an example, or Node with other arguments, as a process. `send` sends requests, and stores cookies as a browser
- * does.
- */
-export async function startExample(file: string, socket: string, args = [pathOf(file)]) {
+/** Starts Node with these arguments. `send` sends requests, and stores cookies as a browser does. */
+export async function startExample(name: string, socket: string, args: string[]) {
   const program = await startProgram({
-    name: file,
+    name,
     command: process.execPath,
     args,
     env: envOf(socket),

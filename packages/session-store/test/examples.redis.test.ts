@@ -1,21 +1,22 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { pathOf, readmeProgram, startExample, textArguments } from './example.ts'
+import { documented, startExample, textArguments } from './example.ts'
 
 const server = redisOfThisFile()
 
 test.each([
-  ['fastify', textArguments(readmeProgram('fastifySessions'))],
-  ['express', textArguments(readmeProgram('expressSessions'))],
-  ['node-http', [pathOf('node-http.ts')]],
-])('%s: password check, cookie, views, logout', async (name, args) => {
+  ['Fastify', 'fastifySessions,'],
+  ['Express', '= express()'],
+  ['node:http', 'resultOf('],
+])('with %s: password check, cookie, views, logout', async (name, word) => {
+  const args = textArguments(documented(word))
   const { cookies, send, stop } = await startExample(name, server.socket, args)
   const crossSite = { origin: 'https://evil.example' }
   const credentials = { user: 'ada', password: 'lovelace' }
   const notLoggedIn = { status: 401, body: { code: 'ONETRIP_LOGIN_REQUIRED' } }
   expect(await send('GET', '/me')).toMatchObject(notLoggedIn)
   expect(await send('POST', '/login', crossSite, credentials)).toMatchObject({ status: 403 })
-  if (name !== 'node-http') {
+  if (name !== 'node:http') {
     for (const wrong of [{ user: 'eve' }, { password: 'wrong' }]) {
       const answer = await send('POST', '/login', {}, { ...credentials, ...wrong })
       expect(answer.status).toBe(401)

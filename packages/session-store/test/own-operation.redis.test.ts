@@ -1,8 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import type { Command, Operation } from '../src/index.ts'
-import { idOf, readyStore } from './fixture.ts'
-import { issueToken, runUpdateToken } from './update-token.ts'
+import { readyStore } from './fixture.ts'
 
 const server = redisOfThisFile()
 
@@ -42,33 +41,4 @@ test('a failed script reports that it may have written', async () => {
   }
   const readOnly = { ...replies(['GET', 'text'], ['INCR', 'text']), readOnly: true }
   await expect(store.run(readOnly)).rejects.toMatchObject({ mayHaveWritten: false })
-})
-
-test('an operation with the name of an object property does no harm', async () => {
-  const store = await storeForThisTest()
-  const { token } = await store.login('ada')
-  const odd = replies(['constructor', 'key'])
-  const [refused, view] = await Promise.allSettled([
-    store.run(odd),
-    store.recordView(token, 'book'),
-  ])
-  expect(refused).toMatchObject({ reason: { code: 'ONETRIP_REFUSED' } })
-  expect(view).toMatchObject({ value: { views: 1 } })
-})
-
-test('a logout and an operation of the same session in one batch leave all of the session or nothing', async () => {
-  const store = await storeForThisTest()
-  const token = issueToken(store)
-  const id = idOf(token)
-  for (let round = 0; round < 20; round++) {
-    await runUpdateToken(store, token, 'ada')
-    const calls = [() => store.logout(token), () => runUpdateToken(store, token, 'ada', 'book')]
-    if (round % 2 === 1) calls.reverse()
-    await Promise.all(calls.map((call) => call()))
-    const [login, recent] = await Promise.all([
-      server.redis.hexists('login:', id),
-      server.redis.zscore('recent:', id),
-    ])
-    expect(login === 1).toBe(recent !== null)
-  }
 })

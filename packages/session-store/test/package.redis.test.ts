@@ -3,7 +3,6 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -16,12 +15,10 @@ import { startProgram } from '@onetrip/stack/program.ts'
 import { installPacked, packedForThisTest } from '@onetrip/stack/testing/packed.ts'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { programsIn, programsOf, readmeProgram } from './example.ts'
+import { documented, programsIn, programsOf } from './example.ts'
 import { SECRET } from './fixture.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const source = join(root, 'packages/session-store')
-const examples = readdirSync(join(source, 'examples'))
 
 const README = 'packages/session-store/README.md'
 const REFERENCE = 'packages/session-store/REFERENCE.md'
@@ -121,7 +118,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
   const check = (file: string) =>
     run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file], project)
-  const withoutFramework = readmeProgram('store.login(')
+  const withoutFramework = documented('store.login(')
   for (const ioredis of ['ioredis-5', 'ioredis']) {
     rmSync(join(project, 'node_modules/ioredis'), { force: true })
     link({ ioredis })
@@ -134,11 +131,12 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   }
 
   // So far no framework was installed. With a framework, its entry point works.
-  link({ fastify: 'fastify', express: 'express', '@types/express': '@types/express' })
+  for (const name of ['fastify', 'express', '@types/express', 'ws', '@types/ws'])
+    link({ [name]: name })
   const programs = {
-    fastify: readmeProgram('fastifySessions'),
-    express: readmeProgram('expressSessions'),
-    'node-http': readFileSync(join(source, 'examples/node-http.ts'), 'utf8'),
+    fastify: documented('fastifySessions,'),
+    express: documented('= express()'),
+    'node-http': documented('resultOf('),
   }
   for (const [framework, program = ''] of Object.entries(programs)) {
     const file = `${framework}.mts`
@@ -178,10 +176,4 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
 test('finds the programs in a document', () => {
   const text = "```ts\nimport 'a'\n\na()\n```\n\n```ts\nb()\n```\n\n```ts\nimport 'c'\n```\n"
   expect(programsOf(text)).toEqual(["import 'a'\n\na()\n", "import 'c'\n"])
-})
-
-test.each(examples)('the documentation contains %s unchanged, or links to it', (name) => {
-  const shown = [README, REFERENCE].map((page) => readFileSync(join(root, page), 'utf8')).join('\n')
-  const program = readFileSync(join(source, 'examples', name), 'utf8').trim()
-  expect(shown.includes(program) || shown.includes(`(examples/${name})`)).toBe(true)
 })

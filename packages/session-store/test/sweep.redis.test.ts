@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, test } from 'vitest'
 import { articleKeys as keys, prefixedKeys } from '../src/index.ts'
-import { envOf, pathOf } from './example.ts'
+import { documented, envOf, textArguments } from './example.ts'
 import { adminForThisTest, idOf } from './fixture.ts'
 import {
   Clock,
@@ -157,7 +157,7 @@ test('sessions end even if the key of their list belongs to another program', as
   expect(await server.redis.get(keys.sessions('mallory'))).toBe('of another program')
 })
 
-test('examples/janitor.ts, a job in a process of its own, completes the sweep', async () => {
+test('the documented job, in a process of its own, completes the sweep', async () => {
   const { clock, store } = await server.start()
   const { token } = await store.login('ada')
   await store.endUserSessions('ada')
@@ -166,6 +166,8 @@ test('examples/janitor.ts, a job in a process of its own, completes the sweep', 
   const others = Array.from({ length: 30_000 }, (_, index) => [`other:${index}`, ''])
   await server.redis.mset(Object.fromEntries(others))
   const env = envOf(server.socket)
-  await promisify(execFile)(process.execPath, [pathOf('janitor.ts')], { env })
+  await promisify(execFile)(process.execPath, textArguments(documented('janitor.runOnce()')), {
+    env,
+  })
   expect(await server.redis.exists(keys.sessions('ada'))).toBe(0)
 })

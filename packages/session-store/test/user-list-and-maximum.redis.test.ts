@@ -135,19 +135,6 @@ describe('the maximum of sessions per user', () => {
     expect(await server.redis.zcard(articleKeys.recent(''))).toBe(LIMIT + 1)
   })
 
-  test('a login whose clock is behind also ends the oldest of the others', async () => {
-    const clock = new Clock()
-    const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 2 })
-    const oldest = await store.login(USER)
-    clock.pass(1)
-    const other = await store.login(USER)
-    clock.pass(-30)
-    const { token } = await store.login(USER)
-    const { sessions } = await store.userSessions(token)
-    expect(sessions.map(({ id }) => id)).toEqual([idOf(token), idOf(other.token)])
-    await expect(store.checkToken(oldest.token)).rejects.toThrow('has ended')
-  })
-
   test('is 100 by default, and needs no extra round trip below that', async () => {
     const clock = new Clock()
     const { store, weights } = weighingStore(articleKeys, clock)
@@ -160,19 +147,6 @@ describe('the maximum of sessions per user', () => {
     const { token } = await store.login(USER)
     expect(weights).toHaveLength(100 + 1 + 4)
     expect((await store.userSessions(token)).sessions).toHaveLength(100)
-  })
-
-  test('concurrent logins may exceed it; later logins do not', async () => {
-    const clock = new Clock()
-    const options = { maxSessionsPerUser: LIMIT }
-    const stores = await Promise.all([1, 2].map(() => server.storeForThisTest(clock, options)))
-    await Promise.all(
-      stores.flatMap((store) => Array.from({ length: 20 }, () => store.login(USER))),
-    )
-    clock.pass(1)
-    await stores[0]?.login(USER)
-    expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(LIMIT)
-    expect(await server.redis.zcard(articleKeys.recent(''))).toBe(LIMIT)
   })
 
   test('a login ends all surplus sessions of a user from before the maximum, 100 at a time', async () => {
@@ -262,6 +236,9 @@ describe('at the maximum of sessions per user', () => {
       const left = await server.redis.zcard(articleKeys.sessions(user))
       if (count === 1) expect(left).toBe(LIMIT)
       expect(left).toBeGreaterThanOrEqual(LIMIT)
+      clock.pass(1)
+      await stores[0]?.login(user)
+      expect(await server.redis.zcard(articleKeys.sessions(user))).toBe(LIMIT)
     }
   })
 
@@ -315,12 +292,5 @@ describe('at the maximum of sessions per user', () => {
     otherLogin.resolve()
     await login
     expect(await server.redis.zcard(articleKeys.sessions(user))).toBe(LIMIT)
-  })
-
-  test('1,000 logins at once leave the maximum', async () => {
-    const store = await server.storeForThisTest(new Clock(), { maxInFlight: 1_000 })
-    await Promise.all(Array.from({ length: 1_000 }, () => store.login(USER)))
-    expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(100)
-    expect(await server.redis.zcard(articleKeys.recent(''))).toBe(100)
   })
 })

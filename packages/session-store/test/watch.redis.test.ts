@@ -56,16 +56,23 @@ const ends: [string, End][] = [
   ['the janitor', (store) => store.janitor({ maxSessions: 0 }).runOnce()],
 ]
 
-test.each(ends)('another process learns of the end by %s', async (_, end) => {
-  const [store, elsewhere] = await Promise.all(
-    [1, 2].map(() => readyStore({ redis: url(), maxSessionsPerUser: 2, tokens: ticking })),
-  )
-  if (!store || !elsewhere) throw new Error('no store')
-  const [other, own] = [await loggedIn(store), await loggedIn(store)]
-  const told = await watched(elsewhere, other)
-  await end(store, { own, other })
-  await expect.poll(() => told).toEqual([other])
-})
+test.each(ends)(
+  'another process learns of the end by %s, which removes all of the session',
+  async (_, end) => {
+    const [store, elsewhere] = await Promise.all(
+      [1, 2].map(() => readyStore({ redis: url(), maxSessionsPerUser: 2, tokens: ticking })),
+    )
+    if (!store || !elsewhere) throw new Error('no store')
+    const [other, own] = [await loggedIn(store), await loggedIn(store)]
+    await store.patch(other, { cart: ['book'] })
+    await store.recordView(other, 'book')
+    const told = await watched(elsewhere, other)
+    await end(store, { own, other })
+    await expect.poll(() => told).toEqual([other])
+    expect((await server.redis.keys(`*:${idOf(other)}`)).length).toBe(0)
+    await expect(store.patch(other, {})).rejects.toMatchObject(gone)
+  },
+)
 
 test.skipIf(inMemory)('a logout that is cut anywhere is reported, or ended nothing', async () => {
   const store = await readyStore({ redis: url() })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { startExample } from './example.ts'
+import { documented, startExample, textArguments } from './example.ts'
 import { adminForThisTest, idOf } from './fixture.ts'
 
 const server = redisOfThisFile()
@@ -15,8 +15,9 @@ async function open(port: string, headers: Record<string, string>) {
   return { closed: once(socket, 'close') }
 }
 
-test('websocket.ts: a logout closes the WebSockets of its session, also if the subscription was cut', async () => {
-  const { port = '', cookies, send, stop } = await startExample('websocket.ts', server.socket)
+test('a logout closes the WebSockets of its session, also if the subscription was cut', async () => {
+  const args = textArguments(documented('WebSocketServer'))
+  const { port = '', cookies, send, stop } = await startExample('websocket', server.socket, args)
   const admin = adminForThisTest(server.socket)
   const loggedIn = async () => {
     cookies.clear()

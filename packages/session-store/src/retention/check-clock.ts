@@ -1,8 +1,8 @@
-import type { Operation, Reply } from '../command.ts'
+import { type Operation, type Reply, scoreOf } from '../command.ts'
 import { publishWarning } from '../diagnostics.ts'
 import { StoreError } from '../errors.ts'
 import type { Keys } from '../keys.ts'
-import type { Runner } from '../redis/runner.ts'
+import type { Settings } from '../options.ts'
 
 /** KEYS: janitor, to choose one of several servers. Returns the reply to TIME; nil if the user may not run it. */
 const READ_TIME = `-- read time
@@ -24,18 +24,10 @@ const NOT_ALLOWED =
   'Redis did not allow the janitor to read its clock, so the janitor does not compare it with that of this process: add +time to the permissions of its user, or set maxClockSkewSeconds: Infinity'
 
 export interface CheckedTime {
-  /** The time of this process, Unix seconds with fraction. */
-  readonly seconds: number
+  /** The time of this process, milliseconds since 1970. */
+  readonly now: number
   /** How far the times of other janitors may be ahead of it, in seconds; `Infinity` if it was not compared. */
   readonly maxAhead: number
-}
-
-interface ClockCheckContext {
-  readonly runner: Pick<Runner, 'run'>
-  readonly keys: Keys
-  /** Unix seconds with fraction. */
-  now(): number
-  readonly maxClockSkewSeconds: number
 }
 
 /**
@@ -50,7 +42,12 @@ interface ClockCheckContext {
  *
  * @throws StoreError `ONETRIP_INVALID_INPUT` if the clocks differ by more than the maximum; as `Runner.run`.
  */
-export function clockCheck({ runner, keys, now, maxClockSkewSeconds }: ClockCheckContext) {
+export function clockCheck({
+  runner,
+  keys,
+  now,
+  maxClockSkewSeconds,
+}: Settings & { maxClockSkewSeconds: number }) {
   let state: 'good' | 'wrong' | 'unknown' = 'good'
 
   function enter(next: typeof state, message: string): void {
@@ -59,22 +56,22 @@ export function clockCheck({ runner, keys, now, maxClockSkewSeconds }: ClockChec
   }
 
   return async (): Promise<CheckedTime> => {
-    const seconds = now()
-    const notCompared = { seconds, maxAhead: Number.POSITIVE_INFINITY }
+    const time = now()
+    const notCompared = { now: time, maxAhead: Number.POSITIVE_INFINITY }
     if (maxClockSkewSeconds === Number.POSITIVE_INFINITY) return notCompared
     const redis = await runner.run(redisTime(keys))
     if (redis === undefined) {
       enter('unknown', NOT_ALLOWED)
       return notCompared
     }
-    const ahead = seconds - redis
-    const skew = Math.max(ahead, redis - now()) // Redis read its clock between the two readings of ours
+    const ahead = scoreOf(time) - redis
+    const skew = Math.max(ahead, redis - scoreOf(now())) // Redis read its clock between the two readings of ours
     if (skew > maxClockSkewSeconds) {
       const message = `the clock of this process is ${skew.toFixed(1)} s ${skew === ahead ? 'ahead of' : 'behind'} that of Redis, more than maxClockSkewSeconds (${maxClockSkewSeconds}), so the janitor changed nothing: synchronize the clocks of both machines (NTP)`
       enter('wrong', message)
       throw new StoreError('ONETRIP_INVALID_INPUT', message)
     }
     state = 'good'
-    return { seconds, maxAhead: 2 * maxClockSkewSeconds } // another clock may differ in the other direction
+    return { now: time, maxAhead: 2 * maxClockSkewSeconds } // another clock may differ in the other direction
   }
 }

@@ -1,6 +1,7 @@
-import { memberScores, type Operation } from '../command.ts'
+import { memberScores, type Operation, scoreOf } from '../command.ts'
 import { endAndForget } from '../sessions/end.ts'
-import { type RetentionContext, settledBefore, type TaskStep } from './context.ts'
+import { settledBefore } from '../sessions/list.ts'
+import type { RetentionContext, TaskStep } from './context.ts'
 
 interface Oldest {
   readonly sessions: readonly (readonly [id: string, lastSeen: number])[]
@@ -27,22 +28,19 @@ export const oldestSessions = (recent: string, limit: number): Operation<Oldest>
  * `checkToken` rejects it, and the sweep removes it.
  */
 export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep> {
-  const { runner, keys, maxSessions, idleSeconds, batchSize } = context
+  const { runner, keys, now, maxSessions, idleSeconds, batchSize } = context
   const parts = keys.parts()
   const keep = Math.ceil(Math.min(maxSessions, Number.MAX_SAFE_INTEGER) / parts.length)
   for (const { recent } of parts) {
     for (;;) {
       const { sessions, size } = await runner.run(oldestSessions(recent, batchSize))
-      const idleBefore = Math.max(0, context.now() - idleSeconds) // JSON has no infinity
+      const idleBefore = Math.max(0, scoreOf(now()) - idleSeconds) // JSON has no infinity
       const due = sessions.filter(([, seen], rank) => rank < size - keep || seen < idleBefore)
       if (due.length === 0) break
       const oldest = { idleBefore, keep, seen: due.map(([, seen]) => seen) }
       const endIf = { settledBefore: settledBefore(context), oldest }
-      const evicted = await endAndForget(
-        context,
-        due.map(([id]) => id),
-        endIf,
-      )
+      const ids = due.map(([id]) => id)
+      const evicted = await endAndForget(context, ids, endIf)
       yield { evicted, surplus: Math.max(0, size - evicted - keep) }
       if (evicted === 0) break // all of them were refreshed meanwhile; the next run checks again
     }

@@ -4,8 +4,7 @@ import {
   type RetentionWork,
   retentionChannel,
 } from '../diagnostics.ts'
-import type { Keys } from '../keys.ts'
-import type { Runner } from '../redis/runner.ts'
+import type { Settings } from '../options.ts'
 import { type CheckedTime, clockCheck } from './check-clock.ts'
 import type { RetentionContext, TaskStep } from './context.ts'
 import { evict } from './evict.ts'
@@ -16,16 +15,6 @@ import { sweep } from './sweep.ts'
 
 /** With batches of 100 and a run per minute, a sweep of 10,000,000 keys, logins and sessions takes three hours. */
 const SWEEP_STEPS_PER_RUN = 500
-
-interface StoreContext {
-  runner: Runner
-  keys: Keys
-  /** Unix seconds with fraction. */
-  now: () => number
-  idleSeconds: number
-  /** The default of the janitor's option. */
-  sweepKeys: boolean
-}
 
 interface Run {
   readonly result: RetentionRun
@@ -42,11 +31,10 @@ function publish(event: RetentionEvent): void {
 
 /** Keeps the store within its limits. Over all processes, only one janitor works at a time. */
 export class Janitor {
-  readonly #options: ReturnType<typeof checkedJanitorOptions>
   readonly #context: RetentionContext
   readonly #checkClock: () => Promise<CheckedTime>
   /** Read once per run, so that a clock that jumps during a run does no harm. */
-  #time: CheckedTime = { seconds: 0, maxAhead: 0 }
+  #time: CheckedTime = { now: 0, maxAhead: 0 }
   #sweep: AsyncGenerator<TaskStep> | undefined
   #current: Promise<RetentionRun> | undefined
   #stopping = new AbortController()
@@ -54,13 +42,10 @@ export class Janitor {
   #isStarted = false
 
   /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
-  constructor(
-    { runner, keys, now, idleSeconds, sweepKeys }: StoreContext,
-    options: JanitorOptions,
-  ) {
-    this.#options = checkedJanitorOptions(options, { sweepKeys })
-    this.#checkClock = clockCheck({ runner, keys, now, ...this.#options })
-    this.#context = { runner, keys, now: () => this.#time.seconds, idleSeconds, ...this.#options }
+  constructor(settings: Settings, options: JanitorOptions, sweepKeys: boolean) {
+    const context = { ...settings, ...checkedJanitorOptions(options, { sweepKeys }) }
+    this.#checkClock = clockCheck(context)
+    this.#context = { ...context, now: () => this.#time.now }
   }
 
   /**
@@ -71,7 +56,7 @@ export class Janitor {
   start(): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    this.#runAfter(Math.random() * this.#options.intervalSeconds)
+    this.#runAfter(Math.random() * this.#context.intervalSeconds)
   }
 
   /** Stops after the step in progress. The janitor can be started again. */
@@ -107,7 +92,7 @@ export class Janitor {
   #runAfter(seconds: number): void {
     const run = async () => {
       await this.runOnce().catch((error: unknown) => publish({ type: 'failure', error }))
-      if (this.#isStarted) this.#runAfter(this.#options.intervalSeconds)
+      if (this.#isStarted) this.#runAfter(this.#context.intervalSeconds)
     }
     clearTimeout(this.#timer)
     this.#timer = setTimeout(run, 1000 * seconds).unref()
@@ -133,10 +118,10 @@ export class Janitor {
   async #work(run: Run): Promise<void> {
     this.#time = await this.#checkClock()
     if (!(await this.#advance(run, evict(this.#context)))) return
-    if (await this.#begins('rescale', this.#options.rescaleEverySeconds, false)) {
+    if (await this.#begins('rescale', this.#context.rescaleEverySeconds, false)) {
       if (!(await this.#advance(run, rescale(this.#context)))) return
     }
-    if (!this.#sweep && (await this.#begins('sweep', this.#options.sweepEverySeconds, true))) {
+    if (!this.#sweep && (await this.#begins('sweep', this.#context.sweepEverySeconds, true))) {
       this.#sweep = sweep(this.#context)
     }
     if (!this.#sweep) return

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Command, Operation } from '../command.ts'
+import { type Command, type Operation, scoreOf } from '../command.ts'
 import type { Keys } from '../keys.ts'
 import type { Runner } from '../redis/runner.ts'
 import type { CheckedTime } from './check-clock.ts'
@@ -75,8 +75,8 @@ export function beginTask(
   keys: Keys,
   task: 'rescale' | 'sweep',
   everySeconds: number,
-  { seconds, maxAhead }: CheckedTime,
+  { now, maxAhead }: CheckedTime,
 ): Operation<boolean | undefined> {
-  const operation = script(BEGIN, keys.janitorTasks(), task, seconds, everySeconds, maxAhead)
+  const operation = script(BEGIN, keys.janitorTasks(), task, scoreOf(now), everySeconds, maxAhead)
   return { ...operation, read: ([reply]) => (reply === 2 ? undefined : reply === 1) }
 }

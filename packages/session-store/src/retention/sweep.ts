@@ -1,11 +1,11 @@
-import { memberScores, type Operation } from '../command.ts'
+import type { Operation } from '../command.ts'
 import type { OwnedKey } from '../keys.ts'
 import { batches, walk } from '../redis/walk.ts'
 import { statesOf } from '../sessions/check.ts'
 import { endAndForget } from '../sessions/end.ts'
-import { readEntries } from '../sessions/list.ts'
+import { firstEntries, readEntries, settledBefore } from '../sessions/list.ts'
 import { issuedAt } from '../tokens/tokens.ts'
-import { type RetentionContext, settledBefore, type TaskStep } from './context.ts'
+import type { RetentionContext, TaskStep } from './context.ts'
 
 /** How many entries of each user's list a sweep checks, oldest first. Reading a list checks the others. */
 const ENTRIES_READ = 100
@@ -20,17 +20,14 @@ const ENTRIES_READ = 100
 export async function* sweep(context: RetentionContext): AsyncGenerator<TaskStep> {
   const { runner, keys, batchSize, sweepKeys } = context
   for (const { login, recent } of keys.parts()) {
-    for await (const logins of walk(runner, 'HSCAN', login, batchSize)) {
-      yield await endHalves(
-        context,
-        logins.map(([id]) => id),
-      )
-    }
-    for await (const seen of walk(runner, 'ZSCAN', recent, batchSize)) {
-      yield await endHalves(
-        context,
-        seen.map(([id]) => id),
-      )
+    for (const [command, key] of [
+      ['HSCAN', login],
+      ['ZSCAN', recent],
+    ] as const) {
+      for await (const entries of walk(runner, command, key, batchSize)) {
+        const ids = entries.map(([id]) => id)
+        yield await endHalves(context, ids)
+      }
     }
   }
   if (!sweepKeys) return
@@ -56,25 +53,18 @@ async function endHalves(context: RetentionContext, found: readonly string[]): P
 /** Removes entries without a session from the lists of these users. */
 async function unlist(context: RetentionContext, users: readonly string[]): Promise<TaskStep> {
   const { runner, keys, batchSize } = context
-  const now = () => 1000 * context.now()
   let swept = 0
   for (const some of batches(users, batchSize)) {
     const reading = some.map(async (user) => {
-      const entries = await runner.run(oldestEntries(keys.sessions(user)))
+      const entries = await runner.run(firstEntries(keys, user, ENTRIES_READ))
       const ours = entries.filter(({ id }) => isOurs(context, id))
-      return await readEntries({ runner, keys, now }, user, ours)
+      return await readEntries(context, user, ours)
     })
     const read = await Promise.all(reading) // shares round trips
     for (const { removed } of read) swept += removed
   }
   return { swept }
 }
-
-const oldestEntries = (list: string): Operation<{ id: string; score: number }[]> => ({
-  commands: [['ZRANGE', list, 0, ENTRIES_READ - 1, 'WITHSCORES']],
-  readOnly: true,
-  read: ([reply]) => memberScores(reply).map(([id, score]) => ({ id, score })),
-})
 
 /**
  * Whether the store issued the id, and its login is settled. Most ids of other programs that look like one decode to a

@@ -5,7 +5,11 @@ import { batches, walk } from '../redis/walk.ts'
 import { recentIds, statesOf } from './check.ts'
 
 /** The maximum time from the first to the last write of a login. */
-export const MAX_LOGIN_SECONDS = 60
+const MAX_LOGIN_SECONDS = 60
+
+/** A login that started before this time is complete or has failed. Unix seconds. */
+export const settledBefore = ({ now }: Pick<Settings, 'now'>): number =>
+  scoreOf(now()) - MAX_LOGIN_SECONDS
 
 /** An entry of a user's list. */
 interface Entry {
@@ -90,21 +94,21 @@ export async function* entriesOf({ runner, keys }: Context, user: string): Async
  * login may be in progress: nothing else would lead to its session.
  */
 export async function readEntries(
-  { runner, keys, now }: Context,
+  context: Context,
   user: string,
   entries: readonly Entry[],
   withLabels = false,
 ): Promise<{ sessions: ListedSession[]; removed: number }> {
   if (entries.length === 0) return { sessions: [], removed: 0 }
+  const { runner, keys } = context
   const ids = entries.map(({ id }) => id)
   const states = await runner.run(statesOf(keys, ids, withLabels))
-  const settledBefore = scoreOf(now()) - MAX_LOGIN_SECONDS
   const sessions: ListedSession[] = []
   const stale: string[] = []
   for (const [index, { id, score }] of entries.entries()) {
     const { user: owner, ...state } = states[index] ?? { user: undefined, lastSeenAt: 0 }
     if (owner === user) sessions.push({ id, loggedInAt: timeOf(score), ...state })
-    else if (score < settledBefore) stale.push(id)
+    else if (score < settledBefore(context)) stale.push(id)
   }
   if (stale.length > 0) await runner.run(forgetSessions(keys, user, stale))
   return { sessions, removed: stale.length }
