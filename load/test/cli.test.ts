@@ -24,14 +24,6 @@ test('--help lists every command on its own line, and has examples', async () =>
   for (const line of examples) expect(line).toMatch(/^ {2}npm run load/)
 })
 
-test('redis --help lists the presets', async () => {
-  const { lines } = await load('redis', '--help')
-  const presets = experiments.flatMap(({ name }) => name.match(/^redis (.*)/)?.slice(1) ?? [])
-  expect(presets).toHaveLength(6)
-  for (const preset of presets)
-    expect(lines.join('\n')).toMatch(new RegExp(`^  ${preset} .*\\w`, 'm'))
-})
-
 test('rejects an unknown command', async () => {
   const { code, lines } = await load('htpp', '--quick')
   expect(code).toBe(1)

@@ -50,19 +50,6 @@ describe('npm run load', () => {
     expect(others).toEqual([close(5), close(0), close(5)])
   })
 
-  test('measures several numbers of connections over several links', async () => {
-    const given = ['--connections=1,4', '--links=loopback,20ms@1Gb/s', '--variants=naive,batch']
-    given.push('--processes=fresh', '--io-threads=2', '--redis-build=patched')
-    const { text, result } = await runExperiment('http', [...short, ...given])
-    expect(text).toMatch(/^Requests\/s compared with naive; CPU time with 4 callers/m)
-    expect(result.load['way to Redis']).toBe('loopback, 20ms@1Gb/s')
-    expect(result.samples).toHaveLength(8)
-    for (const { case: one, values } of result.samples) {
-      const trips = one.link === 'loopback' ? 0 : one.variant === 'batch' ? 1 : 5
-      expect(values.p50).toBeGreaterThan(19 * trips) // timers may fire early
-    }
-  })
-
   test('an interrupt keeps the complete rounds', async () => {
     const state = await temporaryFolder()
     const json = join(await temporaryFolder(), 'result.json')

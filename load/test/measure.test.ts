@@ -2,28 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseInfo } from '@onetrip/session-store'
-import { parseMetrics } from '@onetrip/stack/metrics.ts'
 import { factsOf, readingOf } from '@onetrip/stack/redis-info.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { gitState } from '../src/measure/machine.ts'
-
-test('metrics are parsed to names, labels and values; other text is ignored', () => {
-  const text = String.raw`# TYPE onetrip_store_errors_total counter
-onetrip_store_errors_total{code="NOT_SENT"} 2
-process_cpu_seconds_total 1.25 1700000000000
-m{a="say \"}\"",b="one\ntwo\\three",c=""} +Inf
-404 Not Found`
-  expect(parseMetrics(text)).toEqual([
-    { name: 'onetrip_store_errors_total', labels: { code: 'NOT_SENT' }, value: 2 },
-    { name: 'process_cpu_seconds_total', labels: {}, value: 1.25 },
-    {
-      name: 'm',
-      labels: { a: 'say "}"', b: 'one\ntwo\\three', c: '' },
-      value: Number.POSITIVE_INFINITY,
-    },
-  ])
-})
 
 test("INFO has facts, and readings without the monitor's own commands", () => {
   const fields = {

@@ -37,21 +37,6 @@ test('short connections send the given number of commands, with random keys', as
   expect(Number(/^keyspace_hits:(\d+)/m.exec(stats)?.[1])).toBe(400)
 })
 
-test('long connections keep to a rate', async () => {
-  const end = { seconds: 0.5 }
-  const options = { ...shortly, mode: 'long', target: server, end, rate: 200 } as const
-  const { completed } = await generateLoad({ ...options, command: ['PING'] })
-  expect(completed).toBeGreaterThan(10)
-  expect(completed).toBeLessThanOrEqual(103) // one per connection, then one every 5 ms
-})
-
-test('short connections with a rate are opened at the same time', async () => {
-  const options = { ...shortly, target: server, rate: 30, end: { seconds: 0.25 } }
-  const { completed } = await generateLoad({ ...options, command: ['PING'] })
-  expect(completed).toBeGreaterThanOrEqual(3)
-  expect(completed).toBeLessThanOrEqual(9) // three at once, every 100 ms
-})
-
 /** The number of calls of a command since the last CONFIG RESETSTAT. */
 async function callsOf(redis: Redis, command: string): Promise<number> {
   const stats = parseInfo(await redis.info('commandstats'))

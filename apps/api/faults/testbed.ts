@@ -11,8 +11,8 @@ import { expect, onTestFinished } from 'vitest'
 import { startApiProcess } from '../test/api-process.ts'
 
 const DEADLINE_MS = 1_000
-/** Added to the deadline for network latency and a busy machine. */
-const MARGIN_MS = 2_000
+/** Added to the deadline for a busy machine: only a request that hangs exceeds it. */
+const MARGIN_MS = 30_000
 const VIEWERS = 8
 
 /** A Redis, an API process, and clients that send views continuously. */

@@ -39,32 +39,23 @@ interface StartOptions {
   env?: NodeJS.ProcessEnv
   /** Data directory, which is kept after the test. Default: a new one, removed after the test. */
   directory?: string
-  /** A command that starts the server, such as `taskset -c 0`. */
-  wrapper?: readonly string[]
 }
 
 /** Starts a redis-server for the current test, with its own port and folder. */
 export async function startServer(
   server: string,
   config: Record<string, string>,
-  { env, directory, wrapper = [] }: StartOptions = {},
+  { env, directory }: StartOptions = {},
 ): Promise<FaultServer> {
   const port = await freePort()
   const own = directory ?? (await mkdtemp(join(tmpdir(), 'onetrip-fault-')))
   const lines: string[] = []
   const settings = { save: '', appendonly: 'no', 'protected-mode': 'no', ...config }
-  const [command = server, ...before] = [...wrapper, server]
   const program = await startProgram({
     name: 'redis-server',
-    command,
+    command: server,
     args: [
-      ...before,
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      own,
+      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', own],
       ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
     ],
     env: { ...process.env, ...env },

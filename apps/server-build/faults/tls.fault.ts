@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
+import { makeCertificates } from '@onetrip/stack/testing/certificates.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callsDuring, freePort, tcpSocket } from '../test/real-redis.ts'
 import { ask, many } from './peer.ts'
@@ -19,13 +19,11 @@ const FIRST_SLOTS = 1024
 
 let program: string
 let folder: string
+let certificates: ReturnType<typeof makeCertificates>
 beforeAll(async () => {
   program = await serverOf('patched', { tls: true })
   folder = await mkdtemp(join(tmpdir(), 'onetrip-tls-'))
-  const files = ['-keyout', join(folder, 'key'), '-out', join(folder, 'certificate')]
-  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-  const args = ['req', '-x509', '-subj', '/CN=localhost', ...kind, ...files]
-  execFileSync('openssl', args, { stdio: 'pipe' })
+  certificates = makeCertificates(folder)
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
@@ -37,9 +35,9 @@ async function start(
   const tls = await freePort()
   const server = await startServer(redis, {
     'tls-port': String(tls),
-    'tls-cert-file': join(folder, 'certificate'),
-    'tls-key-file': join(folder, 'key'),
-    'tls-ca-cert-file': join(folder, 'certificate'),
+    'tls-cert-file': certificates.server.certFile,
+    'tls-key-file': certificates.server.keyFile,
+    'tls-ca-cert-file': certificates.authority.certFile,
     'tls-auth-clients': 'no',
     'protected-mode': 'yes',
     ...config,

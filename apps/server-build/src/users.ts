@@ -51,7 +51,7 @@ export async function writeUsers(secrets: string, path: string, cluster = false)
  *
  * @throws Error if a value of the template is missing.
  */
-export function aclFile(text: string, values: ReadonlyMap<string, string>): string {
+function aclFile(text: string, values: ReadonlyMap<string, string>): string {
   const lines: string[] = []
   for (const line of text.split('\n')) {
     if (line.trim() === '' || line.trimStart().startsWith('#')) continue

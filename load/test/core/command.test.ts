@@ -59,13 +59,6 @@ describe('http', () => {
     expect(() => http('--quick', '--full')).toThrow('--full')
   })
 
-  test('there are at least as many sessions as connections, unless --sessions is given', () => {
-    expect(http('--connections=2000').sessions).toBe(2000)
-    expect(http('--connections=2000', '--sessions=3').sessions).toBe(3)
-    expect(http('--connections=2000,1').sessions).toBe(2000)
-    expect(http('--url=http://127.0.0.1:3000').sessions).toBe(64)
-  })
-
   test('--links names ways to a Redis that it starts', () => {
     const distant = { roundTripMs: 1, rate: '1Gb/s' }
     expect(http('--links=loopback,1ms@1Gb/s').links).toEqual([

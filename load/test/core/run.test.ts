@@ -134,17 +134,6 @@ describe('a run that ends early', () => {
     expect(undone).toEqual(['last', 'first'])
   })
 
-  test('a failure in the preparation is replaced by its cause', async () => {
-    const experiment: Experiment<Toy, string> = {
-      ...toy(),
-      async prepare(context) {
-        context.fail(new Error('Redis is gone'))
-        throw new Error('connection lost')
-      },
-    }
-    await expect(run(experiment)).rejects.toThrow('Redis is gone')
-  })
-
   test('rejects options that select no case', async () => {
     await expect(run({ ...toy(), cases: () => [] })).rejects.toThrow('nothing to measure')
   })

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process'
 import { devNull } from 'node:os'
 import { promisify } from 'node:util'
-import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
+import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { clientNames, goFolder, isGo } from '../../src/experiments/clients/programs.ts'
 import { runExperiment } from '../support/experiment.ts'
-import { runLoad } from '../support/run.ts'
 
 const quick = ['--rounds=1', '--duration=0.2', '--callers=1,16']
 // Builds them before the clock of a test starts: on a new machine, downloads and compiler take minutes.
@@ -41,13 +40,4 @@ test('leaves the Go clients out without Go, and says so', async () => {
   })
   expect(text).toMatch(/^Go +not installed: rueidis left out$/m)
   expect(new Set(result.samples.map(({ case: one }) => one.client))).toEqual(new Set(['ioredis']))
-})
-
-test('an interrupt ends the client', async () => {
-  const state = await temporaryFolder()
-  const args = ['clients', '--duration=60', '--clients=node-redis']
-  const load = await runLoad({ state, args, until: /^Options/ })
-  load.signal('SIGINT')
-  expect((await load.exited).code).toBe(130)
-  expect(await processesOf(state)).toEqual([])
 })

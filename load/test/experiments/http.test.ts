@@ -53,15 +53,6 @@ test('one table has the ratios under all conditions, each to the baseline under 
   ])
 })
 
-test('one connection count over one link needs no such table', () => {
-  for (const samples of [manyCallers, httpSamples({ naive: [100, 200], batch: [1_100, 2_200] })]) {
-    const tables = tablesOf(samples)
-    expect(tables.map(({ caption, head }) => [caption, head[0]])).toEqual([
-      ['All variants, per request that reached the API', 'variant'],
-    ])
-  }
-})
-
 test('ends with a sentence that compares batch with naive, also where the CPU time is unknown', () => {
   const conclusionOf = (samples: readonly Sample[]) =>
     partOf({ experiment: http, result: resultOf(http, samples) }).conclusion
@@ -75,11 +66,4 @@ test('ends with a sentence that compares batch with naive, also where the CPU ti
   }))
   expect(conclusionOf(unknown)).toBe(`${rate}.`)
   expect(conclusionOf(manyCallers.filter((sample) => sample.case.variant === 'naive'))).toBeNull()
-})
-
-test('measures each API with each number of connections', () => {
-  const cases = (['naive', 'batch'] as const).map((variant) => ({ link: 'loopback', variant }))
-  expect(http.cases({ cases } as never, { connections: [1, 64] } as never)).toEqual(
-    [1, 64].flatMap((connections) => cases.map((one) => ({ connections, ...one }))),
-  )
 })

@@ -27,13 +27,6 @@ describe('arrival times', () => {
 describe('the length of runs', () => {
   const options = { duration: 3, rounds: 5, requests: 100_000 }
 
-  test('is sufficient for the requests in all rounds together', () => {
-    const seconds = secondsAt(2_000, options)
-    expect(seconds).toBe(10)
-    const times = arrivalTimes(2_000, seconds)
-    expect(times.length * options.rounds).toBe(100_000)
-  })
-
   test('is --duration if the requests need more than 20 s or less than --duration', () => {
     expect(secondsAt(500, options)).toBe(3)
     expect(secondsAt(50_000, options)).toBe(3)

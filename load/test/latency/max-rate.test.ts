@@ -1,8 +1,5 @@
-import { describe, expect, test, vi } from 'vitest'
-import * as paced from '../../src/drivers/http/paced.ts'
-import { highestRate, searchRate } from '../../src/experiments/latency/search.ts'
-
-vi.mock(import('../../src/drivers/http/paced.ts'), { spy: true })
+import { describe, expect, test } from 'vitest'
+import { highestRate } from '../../src/experiments/latency/search.ts'
 
 describe('the search', () => {
   const options = { start: 1_000, precision: 1.05, runs: 30 }
@@ -29,33 +26,4 @@ describe('the search', () => {
     const found = await highestRate(async () => true, { ...options, runs: 3 })
     expect(found).toEqual({ rate: 4_000, runs: 3, isPrecise: false })
   })
-})
-
-/** The figures of a search, if requests beyond 1,500 a second fail. */
-async function search(failing: boolean) {
-  vi.mocked(paced.runPaced).mockImplementation(async (_generator, _api, { schedule }) => {
-    const [due, failed] = [schedule.length, failing || schedule.length > 1_500 ? 5 : 0]
-    const errors = { 503: failed }
-    const run = { due, ok: due - failed, errors, percentile: () => 3, max: 4, doubts: [] }
-    return { ...run, cost: { foreignCpuSeconds: 0 } } as never
-  })
-  return await searchRate({} as never, {} as never, {
-    start: 1_000,
-    limit: 'p50<10',
-    duration: 1,
-    signal: new AbortController().signal,
-    note: () => {},
-  })
-}
-
-test('finds the limit of a service that refuses higher rates', async () => {
-  const { values, errors } = await search(false)
-  expect(values.highestRate).toBeGreaterThan(1_400)
-  expect(values.highestRate).toBeLessThanOrEqual(1_500)
-  expect(values.latency).toBe(3)
-  expect(errors).toEqual({})
-})
-
-test('a rate at which requests fail does not hold, and errors has the failures', async () => {
-  expect(await search(true)).toMatchObject({ values: { highestRate: null }, errors: { 503: 5 } })
 })

@@ -50,7 +50,7 @@ function pairs(exchanges) {
  * @param {Wire} wire
  * @returns {Group[]}
  */
-export function groupsOf({ exchanges }) {
+function groupsOf({ exchanges }) {
   /** @type {Map<string, Exchange[]>} */
   const byGroup = new Map()
   exchanges.forEach((exchange, index) => {

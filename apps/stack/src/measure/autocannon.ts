@@ -15,9 +15,8 @@ interface SaturationOptions {
   signal: AbortSignal
   /** Waits for requests in flight at the end, and counts them. Default: they are aborted. */
   finish?: boolean
-  /** Called every `sampleMs` (default 250). */
+  /** Called every 250 ms. */
   onSample?: (sample: SpeedSample) => void
-  sampleMs?: number
 }
 
 /**
@@ -31,7 +30,7 @@ interface SaturationOptions {
  *   seconds and utilization.
  */
 export async function saturateByAutocannon(options: SaturationOptions) {
-  const { url, owned, calls, seconds, signal, finish = false, onSample, sampleMs = 250 } = options
+  const { url, owned, calls, seconds, signal, finish = false, onSample } = options
   requireOwnHost(url, owned)
   const latencies = latencyHistogram()
   const errors: Record<string, number> = {}
@@ -79,8 +78,7 @@ export async function saturateByAutocannon(options: SaturationOptions) {
   const startedAt = performance.now()
   const cpu = process.cpuUsage()
   const utilization = performance.eventLoopUtilization()
-  const sampler =
-    onSample && sampleSpeed({ startedAt, everyMs: sampleMs, answered: () => ok, onSample })
+  const sampler = onSample && sampleSpeed({ startedAt, everyMs: 250, answered: () => ok, onSample })
   // With responseMax, a client closes its connection after the next response. autocannon ends with its last client.
   const stopSending = () => {
     sampler?.stop()

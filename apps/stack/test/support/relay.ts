@@ -79,7 +79,7 @@ export async function echoing(
 }
 
 /** Like `clientOf`, without waiting for the connection: the relay may close a rejected one before that. */
-export function connecting(relay: RelayProcess): Socket {
+function connecting(relay: RelayProcess): Socket {
   const client = connect({ ...endpoint(relay.address), allowHalfOpen: true, noDelay: true })
   onTestFinished(() => void client.destroy())
   return client

@@ -6,22 +6,16 @@ const REFERENCE = 'scrypt:1024:8:1:c29tZXNhbHQ=:wdXoWEig5T693O7BJbufEPRk+qarG40B
 
 describe('a hash', () => {
   test('verifies its password and no other', async () => {
-    const hash = await hashPassword('correct horse')
+    const hash = await hashPassword('Mu\u0308ller-Stra\u00dfe')
     expect(hash).toMatch(/^scrypt:16384:8:5:[^:]{24}:[^:]{44}$/)
-    expect(await hashPassword('correct horse')).not.toBe(hash)
-    expect(await verifyPassword('correct horse', hash)).toBe(true)
-    expect(await verifyPassword('correct horsf', hash)).toBe(false)
+    expect(await hashPassword('Mu\u0308ller-Stra\u00dfe')).not.toBe(hash)
+    expect(await verifyPassword('M\u00fcller-Stra\u00dfe', hash)).toBe(true) // composed otherwise
     expect(await verifyPassword('', hash)).toBe(false)
   })
 
   test('of another program verifies', async () => {
     expect(await verifyPassword('password', REFERENCE)).toBe(true)
     expect(await verifyPassword('passwort', REFERENCE)).toBe(false)
-  })
-
-  test('does not depend on the Unicode composition of letters', async () => {
-    const hash = await hashPassword('Mu\u0308ller-Stra\u00dfe')
-    expect(await verifyPassword('M\u00fcller-Stra\u00dfe', hash)).toBe(true)
   })
 
   test.each([

@@ -1,7 +1,5 @@
-import { processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
 import { runExperiment } from '../../support/experiment.ts'
-import { runLoad } from '../../support/run.ts'
 
 test('pipelines has a row for each command and number of values', async () => {
   const args = ['--rounds=1', '--duration=0.1', '--pipeline=10', '--values=10', '--connections=10']
@@ -19,16 +17,4 @@ test('pipelines has a row for each command and number of values', async () => {
     expect(values.mainCpuMicros).toBeGreaterThan(0)
     expect(details?.command).toMatch(new RegExp(`^redis-benchmark .*${one.command} key:`))
   }
-})
-
-test('an interrupt ends redis-benchmark', async () => {
-  const state = await temporaryFolder()
-  const args = ['redis', 'pipelines', '--duration=60', '--pipeline=2', '--values=10']
-  const load = await runLoad({ state, args, until: /^Warm-up/ })
-  load.signal('SIGINT')
-  expect((await load.exited).code).toBe(130)
-  expect(load.output.at(-1)).toBe(
-    'Interrupted. Everything that this command started has been stopped.',
-  )
-  expect(await processesOf(state)).toEqual([])
 })

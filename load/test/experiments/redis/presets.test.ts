@@ -33,13 +33,6 @@ test('--shape replaces the loads of short', () => {
   ])
 })
 
-test('only info has idle connections among the sets of commands', () => {
-  const { cases } = plan('commands', '--builds=stock', '--idle=5')
-  const idle = cases.filter((one) => one.idle === 5)
-  expect(new Set(idle.map(({ set }) => set))).toEqual(new Set(['info']))
-  expect(plan('commands', '--sets=info').options.idle).toEqual([10, 9_999])
-})
-
 test('--builds accepts builds with the first patches of the series', () => {
   const builds = (text: string) => plan('short', '--builds', text).options.builds
   expect(builds('stock, patched@0005,patched')).toEqual(['stock', 'patched@0005', 'patched'])
