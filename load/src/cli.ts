@@ -10,6 +10,7 @@ import { publishCommand } from './publish/publish.ts'
 import { compareCommand } from './reporting/compare.ts'
 import { documentCommand } from './reporting/document.ts'
 import { reportCommand } from './reporting/outputs.ts'
+import { wireCommand } from './wire/wire.ts'
 
 const INTERRUPTED = 130
 
@@ -40,6 +41,7 @@ export function loadProgram(invocation: Invocation): Command {
     .addCommand(documentCommand())
     .addCommand(publishCommand(invocation))
     .commandsGroup('Tools:')
+    .addCommand(wireCommand(invocation))
     .addCommand(relayCommand().action((flags) => runRelay(flags, invocation.interrupt)))
     .addHelpText(
       'after',
