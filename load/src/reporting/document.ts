@@ -45,7 +45,7 @@ const charts: readonly Chart[] = [
   {
     image: 'departures',
     result: 'departures',
-    metrics: ['max', 'mainCpuMicros'],
+    metrics: ['max'],
     shows: () => true,
   },
 ]
