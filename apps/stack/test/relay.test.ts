@@ -27,6 +27,17 @@ describe('the relay forwards', () => {
     }
   })
 
+  test('the end of one side, while the other side continues', async () => {
+    const server = await testServer()
+    const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))
+    client.end('question')
+    const serving = await server.accepted()
+    serving.resume()
+    await once(serving, 'end')
+    serving.end('answer')
+    expect(await readAll(client)).toEqual({ text: 'answer', error: undefined })
+  })
+
   test('a reset by the server', async () => {
     const server = await testServer(undefined, 'tcp')
     const client = await clientOf(await relayTo(server, { roundTrip: '1ms' }))

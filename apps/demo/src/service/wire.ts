@@ -95,7 +95,7 @@ export class WireTap {
 }
 
 /** The wire with the median time, of an odd number of wires. */
-export function medianOf(wires: readonly Wire[]): Wire {
+function medianOf(wires: readonly Wire[]): Wire {
   const sorted = wires.toSorted((a, b) => a.http.endUs - b.http.endUs)
   return sorted[Math.floor(sorted.length / 2)] as Wire
 }
