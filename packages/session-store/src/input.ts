@@ -30,7 +30,12 @@ export function checkName(field: string, value: string): void {
   }
 }
 
-const typeNames = { string: 'a string', boolean: 'true or false', object: 'an object' }
+const typeNames = {
+  string: 'a string',
+  boolean: 'true or false',
+  object: 'an object',
+  function: 'a function',
+}
 
 /** @throws StoreError `ONETRIP_WRONG_TYPE`, naming the field. */
 export function checkType(field: string, value: unknown, type: keyof typeof typeNames): void {
@@ -150,7 +155,7 @@ export function checkRange(name: string, value: unknown, range: Range): asserts 
  * Returns the options with their defaults; one that is undefined gets its default.
  *
  * @param defaults All options that exist.
- * @param kinds The options that are numbers, with their ranges, or booleans.
+ * @param kinds The range of each number; the values, or the type, of other options.
  * @param instead What to use instead, for names that users may expect.
  * @throws TypeError if an option does not exist, has another type or is out of range.
  */
@@ -158,7 +163,7 @@ export function checkedOptions<Options extends object, Defaults extends object>(
   of: string,
   options: Options,
   defaults: Defaults,
-  kinds: Readonly<Record<string, Range | 'boolean'>> = {},
+  kinds: Readonly<Record<string, Kind>> = {},
   instead: Readonly<Record<string, string>> = removedOptions,
 ): Merged<Options, Defaults> {
   if (typeof options !== 'object' || options === null) {
@@ -173,11 +178,22 @@ export function checkedOptions<Options extends object, Defaults extends object>(
   const checked = { ...defaults, ...Object.fromEntries(given) }
   for (const [name, kind] of Object.entries(kinds)) {
     const value: unknown = Reflect.get(checked, name)
-    if (kind !== 'boolean') checkRange(name, value, kind)
-    else if (typeof value !== kind) throw new TypeError(`${name} must be true or false`)
+    // As the caller wrote it: an option of the store, but tokens.clock and cookie.name.
+    const path = of.includes(' ') ? name : `${of}.${name}`
+    if (value === undefined) continue
+    if (isValues(kind)) {
+      if (kind.includes(value)) continue
+      throw new TypeError(`${path} must be one of ${kind.join(', ')}`)
+    }
+    if (typeof kind === 'object') checkRange(path, value, kind)
+    else if (typeof value !== kind) throw new TypeError(`${path} must be ${typeNames[kind]}`)
   }
   return checked as Merged<Options, Defaults>
 }
+
+export type Kind = Range | readonly unknown[] | 'string' | 'boolean' | 'function'
+
+const isValues = (kind: Kind): kind is readonly unknown[] => Array.isArray(kind)
 
 /** Options that have a default are never undefined. */
 type Merged<Options, Defaults> = Omit<Options, keyof Defaults> & {

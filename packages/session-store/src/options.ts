@@ -1,5 +1,5 @@
 import type { DataOption } from './data/read.ts'
-import { checkedOptions, checkFunctions, MAX_TIMEOUT_MS, type Range } from './input.ts'
+import { checkedOptions, checkFunctions, type Kind, MAX_TIMEOUT_MS } from './input.ts'
 import { articleKeys, type Keys, prefixedKeys } from './keys.ts'
 import { batching } from './redis/batching.ts'
 import type { RedisOptions } from './redis/connection.ts'
@@ -107,13 +107,14 @@ export const storeDefaults = {
   durable: undefined,
 } satisfies { [Name in keyof Required<SessionStoreOptions>]: unknown }
 
-const ranges = {
+const kinds = {
   poolSize: { min: 1, max: 1_000, integer: true },
   deadlineMs: { min: 1, max: MAX_TIMEOUT_MS },
   maxInFlight: { min: 1, integer: true },
   idleSeconds: { min: 0.001 },
   maxSessionsPerUser: { min: 1, integer: true },
-} satisfies Record<string, Range>
+  durable: ['disk', 'replicas'],
+} satisfies Record<string, Kind>
 
 /** What the functions of a store share. */
 export interface Settings {
@@ -128,16 +129,13 @@ export interface Settings {
 
 /** @throws TypeError if an option does not exist, has a wrong type or is out of range. */
 export function checkedStoreOptions(options: SessionStoreOptions) {
-  const checked = checkedOptions('a session store', options, storeDefaults, ranges)
+  const checked = checkedOptions('a session store', options, storeDefaults, kinds)
   const { redis, sender, poolSize, durable } = options
   if ((redis === undefined) === (sender === undefined)) {
     throw new TypeError('set exactly one of redis and sender')
   }
   if (sender !== undefined && poolSize !== undefined) {
     throw new TypeError('poolSize needs redis: a sender has its own connections')
-  }
-  if (![undefined, 'disk', 'replicas'].includes(durable)) {
-    throw new TypeError('durable must be disk or replicas')
   }
   if (sender !== undefined && durable !== undefined) {
     throw new TypeError('durable needs redis: a sender cannot wait for the disk or for replicas')

@@ -7,7 +7,7 @@ import { adminForThisTest, idOf, newStore, outcomeOf, readyStore } from './fixtu
 const sender: Sender = { name: 'own', send: async () => [], close: async () => {} }
 
 test.for([
-  [{ durable: 'everywhere' as 'disk' }, 'durable must be disk or replicas'],
+  [{ durable: 'everywhere' as 'disk' }, 'durable must be one of disk, replicas'],
   [{ redis: undefined, sender, durable: 'disk' as const }, 'durable needs redis: a sender cannot'],
 ] as const)('the options %j are refused', ([options, message]) => {
   expect(() => newStore({ redis: 'redis://127.0.0.1', ...options })).toThrow(message)

@@ -1,14 +1,11 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
-import { type Sidecar, sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { longLivedConnection, type SessionStore, type SessionStoreOptions } from '../src/index.ts'
+import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { longLivedConnection, type SessionStore } from '../src/index.ts'
 import { bulk, fakeServer } from './fake-server.ts'
 import { newStore } from './fixture.ts'
 
 const server = redisOfThisFile()
-
-const storeForThisTest = (options: Partial<SessionStoreOptions>) =>
-  newStore({ deadlineMs: 200, ...options })
 
 const login = (store: SessionStore) =>
   store.login('ada').then(
@@ -21,23 +18,18 @@ const noReply = {
   reason: expect.stringContaining('no reply during the handshake'),
 }
 
-/** The sidecar accepts connections and passes nothing. The store must notice it, and recover by itself. */
-async function expectRecovery(store: SessionStore, sidecar: Sidecar) {
+test('a connection is reopened if its handshake, with a user and a database, gets no reply', async () => {
+  await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '&*', '+@all')
+  // It accepts connections and passes nothing.
+  const sidecar = await sidecarForThisTest(server.socket)
+  const redis = `redis://shop:pw@127.0.0.1:${sidecar.port}/5`
+  const store = newStore({ redis, poolSize: 2, deadlineMs: 200 })
   await store.ready()
   sidecar.breakDown()
   await sidecar.untilHanging(2)
   await expect.poll(() => login(store)).toEqual(noReply)
   sidecar.mend()
   await expect.poll(() => login(store)).toBe('ok')
-}
-
-describe('a connection is reopened if its handshake gets no reply', () => {
-  test('with a user and a database', async () => {
-    await server.redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '&*', '+@all')
-    const sidecar = await sidecarForThisTest(server.socket)
-    const url = `redis://shop:pw@127.0.0.1:${sidecar.port}/5`
-    await expectRecovery(storeForThisTest({ redis: url, poolSize: 2 }), sidecar)
-  })
 })
 
 test('a connection is kept while Redis loads its data', async () => {

@@ -23,12 +23,9 @@ function shown(name: string, value: unknown): string {
 const shownDefaults = (defaults: object) =>
   Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, shown(name, value)]))
 
-test('REFERENCE.md has all options of the store, with their defaults', () => {
+test('REFERENCE.md has all options of the store and of a janitor, with their defaults', () => {
   expect(tableOf('option of the store')).toEqual(shownDefaults(storeDefaults))
   expect(Object.keys(storeDefaults).length).toBeLessThanOrEqual(12)
-})
-
-test('REFERENCE.md has all options of a janitor, with their defaults', () => {
   const options = { ...shownDefaults(janitorDefaults), sweepKeys: "the store's" }
   expect(tableOf('option of a janitor')).toEqual(options)
   expect(Object.keys(options).length).toBeLessThanOrEqual(8)

@@ -140,11 +140,8 @@ function encodeWith(commands: readonly Command[], lengthOf: (text: string) => nu
   return frame
 }
 
-/** ioredis's parser returns texts as buffers, and with `replyMapping: 'resp3'` maps as objects. */
+/** ioredis's parser returns texts as buffers. */
 function decode(reply: unknown): Outcome {
   if (Buffer.isBuffer(reply)) return reply.toString()
-  if (Array.isArray(reply)) return reply.map(decode) as Reply
-  if (typeof reply !== 'object' || reply === null || reply instanceof Error) return reply as Outcome
-  const entries = Object.entries(reply).map(([name, value]) => [name, decode(value)])
-  return Object.fromEntries(entries) as Outcome
+  return Array.isArray(reply) ? (reply.map(decode) as Reply) : (reply as Outcome)
 }

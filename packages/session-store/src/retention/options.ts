@@ -1,4 +1,4 @@
-import { checkedOptions, type Range } from '../input.ts'
+import { checkedOptions, type Kind } from '../input.ts'
 
 export interface JanitorOptions {
   /** Maximum number of sessions. The least recently seen end first. Default 10,000,000. */
@@ -35,7 +35,7 @@ export interface JanitorOptions {
   maxClockSkewSeconds?: number
 }
 
-const kinds: Record<keyof JanitorOptions, Range | 'boolean'> = {
+const kinds: Record<keyof JanitorOptions, Kind> = {
   maxSessions: { min: 0, integer: true },
   intervalSeconds: { min: 0.001, max: 86_400 },
   batchSize: { min: 1, max: 1_000, integer: true },

@@ -125,14 +125,18 @@ const DEFAULTS = {
   clock: Date.now,
 }
 
+const kinds = {
+  lifetimeSeconds: { min: 1, max: MAX_LIFETIME_SECONDS },
+  clock: 'function',
+} as const
+
 /** @throws TypeError if there is no secret, a secret is too short, or another option is invalid. */
 export function createTokens(options: TokensOptions): Tokens {
   // JavaScript callers may omit the options: the error is that of the secrets.
-  const checked = checkedOptions('tokens', options || {}, DEFAULTS)
+  const checked = checkedOptions('tokens', options || {}, DEFAULTS, kinds)
   const { secrets, lifetimeSeconds, renewAfterSeconds, maxLifetimeSeconds, clock } = checked
   const { rememberedLifetimeSeconds = lifetimeSeconds } = checked
   if (!Array.isArray(secrets) || ![...secrets].every(isSecret)) throw new TypeError(SECRETS_RULE)
-  checkRange('tokens.lifetimeSeconds', lifetimeSeconds, { min: 1, max: MAX_LIFETIME_SECONDS })
   checkRange('tokens.rememberedLifetimeSeconds', rememberedLifetimeSeconds, {
     min: lifetimeSeconds,
     max: MAX_LIFETIME_SECONDS,
@@ -141,7 +145,6 @@ export function createTokens(options: TokensOptions): Tokens {
     checkRange('tokens.renewAfterSeconds', renewAfterSeconds, { min: 1, max: lifetimeSeconds })
   }
   checkRange('tokens.maxLifetimeSeconds', maxLifetimeSeconds, { min: rememberedLifetimeSeconds })
-  if (typeof clock !== 'function') throw new TypeError('tokens.clock must be a function')
   const keys = secrets.map((secret) => createSecretKey(secret, 'utf8'))
   const [signingKey] = keys
   if (signingKey === undefined) throw new TypeError(SECRETS_RULE)

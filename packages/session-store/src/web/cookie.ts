@@ -34,15 +34,24 @@ export interface CookieOptions {
 /** Where a browser keeps a cookie. Defaults: no domain, the path `/`. */
 export type CookiePlace = Pick<CookieOptions, 'domain' | 'path'>
 
+const PLACE = { domain: undefined, path: '/' }
 const DEFAULTS = {
+  ...PLACE,
   secure: true,
   name: undefined,
   sameSite: 'lax',
   lifetime: 'token',
-  path: '/',
-  domain: undefined,
   previous: [],
 }
+
+const placeKinds = { domain: 'string', path: 'string' } as const
+const kinds = {
+  ...placeKinds,
+  secure: 'boolean',
+  name: 'string',
+  sameSite: ['lax', 'strict', 'none'],
+  lifetime: ['token', 'browser'],
+} as const
 
 const COOKIE_LIFETIME =
   "the cookie lives as long as the token: set tokens.lifetimeSeconds (idleSeconds ends an unused session), or lifetime: 'browser'"
@@ -54,8 +63,6 @@ const instead = {
   httpOnly: 'the cookie is always HttpOnly',
   signed: 'the token is always signed, with tokens.secrets',
 }
-
-const SAME_SITE = ['lax', 'strict', 'none']
 
 /** The name of the cookie that these options result in. */
 export function cookieName({ secure = true, name, path = '/', domain }: CookieOptions): string {
@@ -84,14 +91,13 @@ export interface SessionCookie {
 
 /** @throws TypeError for options that browsers or HTTP do not allow. */
 export function sessionCookie(options: CookieOptions = {}): SessionCookie {
-  const checked = checkedOptions('cookie', options, DEFAULTS, {}, instead)
+  const checked = checkedOptions('cookie', options, DEFAULTS, kinds, instead)
   const { secure, sameSite, path, domain, previous, lifetime } = checked
-  if (lifetime !== 'token' && lifetime !== 'browser') {
-    throw new TypeError('cookie.lifetime must be token or browser')
-  }
   const name = cookieName(options)
-  checkText('cookie.name', name)
-  checkCookie({ name, secure, sameSite })
+  if (sameSite === 'none' && !secure) throw new TypeError('cookie.sameSite none needs secure')
+  if (/^__(?:host|secure)-/i.test(name) && !secure) {
+    throw new TypeError(`a cookie named ${name} needs secure: browsers ignore it otherwise`)
+  }
   const attributes = { name, httpOnly: true, sameSite, secure }
 
   const clearedAt = (what: string, place: CookiePlace): string => {
@@ -99,7 +105,9 @@ export function sessionCookie(options: CookieOptions = {}): SessionCookie {
     const expired = { value: '', maxAge: 0, expires: new Date(0) }
     return stringifySetCookie({ ...attributes, ...located(place), ...expired })
   }
-  checkPrevious(previous)
+  if (!Array.isArray(previous)) {
+    throw new TypeError('cookie.previous must be a list of { domain, path }')
+  }
   const own = clearedAt('cookie', { domain, path })
   // A cookie without a domain may stem from before `domain` was set.
   const places = isHostPrefixed(name) ? previous : [{}, ...previous]
@@ -123,39 +131,12 @@ const located = ({ domain, path = '/' }: CookiePlace) => ({ path, ...(domain && 
 
 const isHostPrefixed = (name: string) => /^__host-/i.test(name)
 
-function checkCookie({ name, secure, sameSite }: CookieOptions & { name: string }) {
-  if (typeof secure !== 'boolean') throw new TypeError('cookie.secure must be true or false')
-  if (!SAME_SITE.includes(sameSite ?? '')) {
-    throw new TypeError(`cookie.sameSite must be one of ${SAME_SITE.join(', ')}`)
-  }
-  if (sameSite === 'none' && !secure) throw new TypeError('cookie.sameSite none needs secure')
-  if (/^__(?:host|secure)-/i.test(name) && !secure) {
-    throw new TypeError(`a cookie named ${name} needs secure: browsers ignore it otherwise`)
-  }
-}
-
-function checkPlace(what: string, name: string, { domain, path = '/' }: CookiePlace): void {
-  checkText(`${what}.domain`, domain)
-  checkText(`${what}.path`, path)
+function checkPlace(what: string, name: string, place: CookiePlace): void {
+  const { domain, path } = checkedOptions(what, place, PLACE, placeKinds)
   if (path[0] !== '/') throw new TypeError(`${what}.path must begin with /`)
   if (isHostPrefixed(name) && (path !== '/' || domain)) {
     throw new TypeError(`${what}: a cookie named ${name} needs the path / and no domain`)
   }
-}
-
-function checkText(what: string, value: string | undefined): void {
-  if (value !== undefined && typeof value !== 'string') {
-    throw new TypeError(`${what} must be a string`)
-  }
-}
-
-function checkPrevious(previous: readonly CookiePlace[]): void {
-  const isList = Array.isArray(previous)
-  if (!isList || previous.some((place) => typeof place !== 'object' || place === null)) {
-    throw new TypeError('cookie.previous must be a list of { domain, path }')
-  }
-  const places = { domain: undefined, path: undefined }
-  for (const place of previous) checkedOptions('cookie.previous', place, places)
 }
 
 function valuesOf(header: string, name: string): string[] {

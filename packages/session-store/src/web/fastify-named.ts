@@ -103,12 +103,9 @@ const plugin: FastifyPluginAsync<FastifySessionsOptions> = async (app, options) 
 }
 
 function checkedNames(decorators: DecoratorNames) {
-  const names = checkedOptions('decorators', decorators, { session: 'session', store: 'store' })
-  for (const [option, name] of Object.entries(names)) {
-    if (typeof name === 'string' && name !== '') continue
-    throw new TypeError(`decorators.${option} must be a name`)
-  }
-  return names
+  const names = { session: 'session', store: 'store' }
+  const kinds = { session: 'string', store: 'string' } as const
+  return checkedOptions('decorators', decorators, names, kinds)
 }
 
 /** @throws Error naming the option that avoids the conflict. */
