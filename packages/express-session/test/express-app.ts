@@ -7,9 +7,6 @@ import { expect, onTestFinished } from 'vitest'
 import { ExpressSessionStore, type StoreOptions } from '../src/express.ts'
 import type { sessionServer } from './fixture.ts'
 
-/** Avoids declaring SessionData for the whole repository. */
-const fieldsOf = ({ session }: Request) => session as unknown as Record<string, unknown>
-
 const require = createRequire(import.meta.url)
 
 /** `cookie.originalMaxAge`: express-session loses the time between two calls of Date.now(), usually nothing. */
@@ -38,7 +35,6 @@ export async function expressForThisTest(
   const store = await server.start()
   const app = version()
   const adapter = new ExpressSessionStore(store, adapterOptions)
-  const errors: unknown[] = []
   app.use(
     session({
       secret: 'keyboard cat',
@@ -50,9 +46,7 @@ export async function expressForThisTest(
   )
   const held = new Map<string, { arrived: () => void; go: Promise<void> }>()
   const act = async (request: Request, response: Response) => {
-    const { set = {}, remove = [], maxAge, hold, call } = request.body
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    const done = (error: unknown) => resolve(error)
+    const { set = {}, maxAge, hold, call } = request.body
     if (hold) {
       const { arrived, go } = held.get(hold) ?? {}
       arrived?.()
@@ -60,15 +54,10 @@ export async function expressForThisTest(
     }
     Object.assign(request.session, set)
     if (maxAge) request.session.cookie.maxAge = maxAge
-    for (const field of remove) delete fieldsOf(request)[field]
-    if (call) {
-      if (call === 'twice') {
-        await new Promise((saved) => request.session.save(saved))
-        fieldsOf(request).again = true
-        request.session.save(done)
-      } else request.session[call as 'destroy' | 'regenerate' | 'reload'](done)
-      const error = await promise
-      if (error) errors.push(error)
+    if (call === 'twice') {
+      await new Promise((saved) => request.session.save(saved))
+      Object.assign(request.session, { again: true })
+      await new Promise((saved) => request.session.save(saved))
     }
     response.json({ id: request.sessionID, session: request.session ?? null })
   }
@@ -87,10 +76,9 @@ export async function expressForThisTest(
 
   interface Step {
     set?: Record<string, unknown>
-    remove?: string[]
     maxAge?: number
     hold?: string
-    call?: 'destroy' | 'regenerate' | 'reload' | 'twice'
+    call?: 'twice'
   }
   const browser = () => {
     let cookie = ''
@@ -101,12 +89,7 @@ export async function expressForThisTest(
       expect(response.status).toBe(200)
       const [given] = response.headers.getSetCookie()
       if (given) cookie = given.split(';')[0] ?? ''
-      const answer = await response.json()
-      return { ...(answer as object), cookieSet: given !== undefined } as {
-        id: string
-        session: Record<string, unknown> | null
-        cookieSet: boolean
-      }
+      return (await response.json()) as { id: string; session: Record<string, unknown> | null }
     }
   }
   /** A request with `hold: name` loads its session, then waits until `release` is called. */
@@ -116,5 +99,5 @@ export async function expressForThisTest(
     held.set(name, { arrived: arrived.resolve, go: go.promise })
     return { arrived: arrived.promise, release: go.resolve }
   }
-  return { store, adapter, browser, hold, errors, failures }
+  return { store, adapter, browser, hold, failures }
 }

@@ -37,25 +37,18 @@ describe.each([
   test('moves a session when it is first read, with its lifetime and its user', async () => {
     const { store, old } = await bothForThisTest()
     const adapter = new Store(store, options)
+    await adapter.set('short', { cookie: {}, user: 'ada' } as never) // its list gets a longer life
     await make(old, 'one', { user: 'ada', cart: [], ratio: 0.1 + 0.2 }, 90 * 86_400)
     const before = await old.get('one')
     const found = await Promise.all(Array.from({ length: 20 }, () => adapter.get('one')))
     expect(found).toEqual(found.map(() => before))
     expect(await old.length()).toBe(0)
     expect(await server.redis.ttl('express:one')).toBeGreaterThan(89 * 86_400)
-    expect((await adapter.ofUser('ada')).map(({ id }) => id)).toEqual(['one'])
+    expect(await server.redis.ttl('express:user:ada')).toBeGreaterThan(89 * 86_400)
+    expect((await adapter.ofUser('ada')).map(({ id }) => id).sort()).toEqual(['one', 'short'])
     expect(await adapter.get('two')).toBe(null)
     // Without the option, as after the migration.
     expect(await new Store(store).get('one')).toEqual(before)
-  })
-
-  test('the list of its user lives longer than a session that moves', async () => {
-    const { store, old } = await bothForThisTest()
-    const adapter = new Store(store, options)
-    await adapter.set('short', { cookie: {}, user: 'ada' } as never)
-    await make(old, 'one', { user: 'ada' }, 90 * 86_400)
-    await adapter.get('one')
-    expect(await server.redis.ttl('express:user:ada')).toBeGreaterThan(89 * 86_400)
   })
 
   test('a session that was destroyed meanwhile does not move, even if the old key is back', async () => {
@@ -75,9 +68,7 @@ describe.each([
     await server.redis.set('old:one', '{"cookie":{},"user":"ada"}')
     const adapter = new Store(store, { migrateFrom: 'old:', ttl: 100 })
     expect(await adapter.get('one')).toEqual({ cookie: {}, user: 'ada' })
-    const ttl = await server.redis.ttl('express:one')
-    expect(ttl).toBeGreaterThan(90)
-    expect(ttl).toBeLessThanOrEqual(100)
+    expect(await server.redis.ttl('express:one')).toBeLessThanOrEqual(100)
   })
 
   test('destroying a session destroys both', async () => {
@@ -101,15 +92,11 @@ describe.each([
     const adapter = new Store(store, options)
     await expect(adapter.get('one')).rejects.toMatchObject({ code, message })
     expect(await server.dump()).toEqual({ 'sess:one': text })
+    await server.redis.del('sess:one')
+    await server.redis.hset('sess:one', 'user', 'ada') // not a key of connect-redis
+    await expect(adapter.get('one')).rejects.toMatchObject({ code: 'ONETRIP_REFUSED' })
+    expect(await server.dump()).toEqual({ 'sess:one': { user: 'ada' } })
   })
-})
-
-test('the key of another type than that of connect-redis is an error', async () => {
-  const { store } = await bothForThisTest()
-  await server.redis.hset('sess:one', 'user', 'ada')
-  const adapter = new ExpressSessionStore(store, options)
-  await expect(adapter.get('one')).rejects.toMatchObject({ code: 'ONETRIP_REFUSED' })
-  expect(await server.dump()).toEqual({ 'sess:one': { user: 'ada' } })
 })
 
 type Fields = Record<string, unknown>
