@@ -1,6 +1,5 @@
 import type { TestRedis } from '@onetrip/stack/testing/redis.ts'
-import type { Application, Browser } from './application.ts'
-import type { Relay } from './relay.ts'
+import { type Answer, type Application, type Browser, hold } from './application.ts'
 
 /** One row of the table. Each run has an application of its own on an empty Redis. */
 export interface Case {
@@ -18,8 +17,11 @@ export interface Count {
 interface Trial {
   readonly app: Application
   readonly redis: TestRedis
-  /** In front of Redis. */
-  readonly relay: Relay
+  /**
+   * Cuts the connection that sends the next command: before Redis has read it, or after Redis has executed it. Resolves
+   * when it is cut.
+   */
+  cutNext(phase: 'before' | 'after'): Promise<void>
   /** A browser without cookies. */
   browser(): Browser
   /** A browser whose user has logged in. */
@@ -46,6 +48,27 @@ export async function times(
 
 /** The application does not offer this. */
 export const isMissing = ({ status }: { status: number }): boolean => status === 501
+
+let requests = 0
+
+/**
+ * Sends a request that loads its session and then waits while `act` runs. Returns whether the application offers both.
+ *
+ * @param request passes the name to `send`, at which the request waits.
+ */
+export async function during(
+  request: (hold: string) => Promise<Answer>,
+  act: () => Promise<unknown>,
+): Promise<boolean> {
+  const name = `request ${requests++}`
+  const { arrived, release } = hold(name)
+  const slow = request(name)
+  if (await Promise.race([slow.then(isMissing), arrived.then(() => false)])) return false
+  const answer = (await act()) as Answer | undefined
+  release()
+  await slow
+  return !answer || !isMissing(answer)
+}
 
 /** Logs in, or fails: then the case proves nothing. */
 export async function logIn(browser: Browser, user: string): Promise<Browser> {

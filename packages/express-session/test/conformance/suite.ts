@@ -53,6 +53,7 @@ export async function run(
   client.disconnect()
   const relay = new Relay(redis.socket)
   const redisPort = await relay.listen()
+  const cutNext = (phase: 'before' | 'after') => relay.cutNext(phase)
   const started: Application[] = []
   const start = async (secrets: readonly string[]) => {
     const app = await contender.start({ redisPort, secrets })
@@ -63,7 +64,7 @@ export async function run(
     const app = await start(SECRETS)
     const browser = () => new Browser(app)
     const loggedIn = (user = 'ada') => logIn(browser(), user)
-    return await one.run({ app, redis, relay, browser, loggedIn, another: start })
+    return await one.run({ app, redis, cutNext, browser, loggedIn, another: start })
   } finally {
     redis.program.signal('SIGCONT')
     await Promise.all(started.map((app) => app.close()))

@@ -1,9 +1,10 @@
 import { betterAuthStorage } from '@onetrip/better-auth'
 import { betterAuth, type SecondaryStorage } from 'better-auth'
 import { memoryAdapter } from 'better-auth/adapters/memory'
-import express, { type ErrorRequestHandler } from 'express'
+import express from 'express'
 import { Redis } from 'ioredis'
-import { type Contender, listen, pass } from '../application.ts'
+import { type Contender, pass } from '../application.ts'
+import { serveExpress } from './servers.ts'
 import { expireKeys, storeOn } from './stores.ts'
 
 interface Backend {
@@ -119,20 +120,8 @@ const onBetterAuth = (name: string, backend: typeof ours): Contender => ({
       if (cookies.length > 0) response.setHeader('set-cookie', cookies)
       response.status(answer.status).send(await answer.text())
     })
-    app.use(((error, _request, response, _next) => {
-      const status = Number((error as { statusCode?: number }).statusCode)
-      response.status(status >= 400 ? status : 500).json({})
-    }) satisfies ErrorRequestHandler)
-    const { url, server } = await listen(app)
-    return {
-      url,
-      expire: () => expireKeys(redisPort),
-      async close() {
-        server.closeAllConnections()
-        server.close()
-        await close()
-      },
-    }
+    const served = await serveExpress(app, {}, () => {}, close)
+    return { ...served, expire: () => expireKeys(redisPort) }
   },
 })
 

@@ -1,13 +1,14 @@
 import fastifyCookie from '@fastify/cookie'
 import fastifySession, { type SessionStore as FastifyStore } from '@fastify/session'
 import { RedisStore } from 'connect-redis'
-import express, { type ErrorRequestHandler } from 'express'
+import express, { type Request } from 'express'
 import expressSession, { type Store } from 'express-session'
-import Fastify from 'fastify'
+import Fastify, { type FastifyRequest } from 'fastify'
 import { createClient } from 'redis'
 import { ExpressSessionStore } from '../../../src/express.ts'
 import { FastifySessionStore } from '../../../src/fastify.ts'
-import { type Contender, listen, pass } from '../application.ts'
+import { type Contender, pass } from '../application.ts'
+import { type Body, type Routes, serveExpress, serveFastify } from './servers.ts'
 import { expireKeys, storeOn } from './stores.ts'
 
 // express-session and @fastify/session, each with connect-redis and with our store: the same application, the options
@@ -44,7 +45,7 @@ const usersOf = (sessions: ExpressSessionStore | FastifySessionStore): Users => 
 
 /** A request, as both frameworks have it. */
 interface Call {
-  body: { user: string; field: string; value: unknown }
+  body: Body
   /** The name of the hold at which the request waits. */
   hold: string | string[] | undefined
   /** The session of now: `regenerate` replaces it. */
@@ -56,16 +57,13 @@ interface Call {
   touch(): void
 }
 
-/** Returns the answer, or its status if that is an error. */
-type Route = (call: Call) => Promise<object | number>
-
 const NOT_FIELDS = ['cookie', 'user', 'sessionId', 'encryptedSessionId']
 
 /** Without the symbols of @fastify/session, which contain the id. */
 const fieldsOf = (session: object): Fields =>
   Object.fromEntries(Object.entries(session).filter(([name]) => !NOT_FIELDS.includes(name)))
 
-const routesOf = (users: Users | undefined): Record<string, Route> => ({
+const routesOf = (users: Users | undefined): Routes<Call> => ({
   'POST /login': async (call) => {
     await call.regenerate()
     call.session().user = call.body.user
@@ -122,51 +120,36 @@ type Start<Kind> = (redisPort: number, secrets: readonly string[]) => Promise<Ba
 const onExpress = (name: string, backend: Start<Store>): Contender => ({
   name,
   async start({ redisPort, secrets }) {
-    const { store, users, close: closeStore } = await backend(redisPort, secrets)
+    const { store, users, close } = await backend(redisPort, secrets)
     const app = express()
     app.use(
       expressSession({ store, secret: [...secrets], resave: false, saveUninitialized: false }),
       express.json({ limit: '4mb' }),
     )
-    for (const [route, run] of Object.entries(routesOf(users))) {
-      const [method = '', path = ''] = route.split(' ')
-      app[method === 'GET' ? 'get' : 'post'](path, async (request, response) => {
-        const done = (call: 'regenerate' | 'save' | 'destroy') =>
-          new Promise<void>((resolve, reject) => {
-            request.session[call]((error: unknown) => (error ? reject(error) : resolve()))
-          })
-        const answer = await run({
-          body: request.body,
-          hold: request.headers.hold,
-          session: () => request.session as unknown as Fields,
-          regenerate: () => done('regenerate'),
-          save: () => done('save'),
-          destroy: () => done('destroy'),
-          touch: () => {},
+    const callOf = (request: Request): Call => {
+      const done = (call: 'regenerate' | 'save' | 'destroy') => () =>
+        new Promise<void>((resolve, reject) => {
+          request.session[call]((error: unknown) => (error ? reject(error) : resolve()))
         })
-        if (typeof answer === 'number') response.status(answer).json({})
-        else response.json(answer)
-      })
+      return {
+        body: request.body,
+        hold: request.headers.hold,
+        session: () => request.session as unknown as Fields,
+        regenerate: done('regenerate'),
+        save: done('save'),
+        destroy: done('destroy'),
+        touch: () => {},
+      }
     }
-    app.use(((error, _request, response, _next) => {
-      // express-session reports a failed save after it has begun to answer.
-      if (response.headersSent) response.destroy()
-      else response.status(error.status ?? 500).json({})
-    }) satisfies ErrorRequestHandler)
-    const { url, server } = await listen(app)
-    const close = async () => {
-      server.closeAllConnections()
-      server.close()
-      await closeStore()
-    }
-    return { url, expire: () => expireKeys(redisPort), close }
+    const served = await serveExpress(app, routesOf(users), callOf, close)
+    return { ...served, expire: () => expireKeys(redisPort) }
   },
 })
 
 const onFastify = (name: string, backend: Start<FastifyStore>): Contender => ({
   name,
   async start({ redisPort, secrets }) {
-    const { store, users, close: closeStore } = await backend(redisPort, secrets)
+    const { store, users, close } = await backend(redisPort, secrets)
     const app = Fastify({ forceCloseConnections: true, bodyLimit: 4 << 20 })
     await app.register(fastifyCookie)
     await app.register(fastifySession, {
@@ -177,33 +160,21 @@ const onFastify = (name: string, backend: Start<FastifyStore>): Contender => ({
       cookie: { secure: false, maxAge: 86_400_000 },
     })
     type Session = Fields & Pick<Call, 'regenerate' | 'save' | 'destroy' | 'touch'>
-    for (const [route, run] of Object.entries(routesOf(users))) {
-      const [method = '', url = ''] = route.split(' ')
-      app.route<{ Body: Call['body'] }>({
-        method: method as 'GET',
-        url,
-        async handler(request, reply) {
-          // The plugin of @onetrip/session-store declares another type for request.session.
-          const session = () => (request as unknown as { session: Session }).session
-          const answer = await run({
-            body: request.body,
-            hold: request.headers.hold,
-            session,
-            regenerate: () => session().regenerate(),
-            save: () => session().save(),
-            destroy: () => session().destroy(),
-            touch: () => session().touch(),
-          })
-          return typeof answer === 'number' ? reply.code(answer).send({}) : answer
-        },
-      })
+    const callOf = (request: FastifyRequest<{ Body: Body }>): Call => {
+      // The plugin of @onetrip/session-store declares another type for request.session.
+      const session = () => (request as unknown as { session: Session }).session
+      return {
+        body: request.body,
+        hold: request.headers.hold,
+        session,
+        regenerate: () => session().regenerate(),
+        save: () => session().save(),
+        destroy: () => session().destroy(),
+        touch: () => session().touch(),
+      }
     }
-    const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    const close = async () => {
-      await app.close()
-      await closeStore()
-    }
-    return { url, expire: () => expireKeys(redisPort), close }
+    const served = await serveFastify(app, routesOf(users), callOf, close)
+    return { ...served, expire: () => expireKeys(redisPort) }
   },
 })
 

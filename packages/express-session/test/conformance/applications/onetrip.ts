@@ -1,30 +1,45 @@
+import type { SessionStore } from '@onetrip/session-store'
 import { expressSessions } from '@onetrip/session-store/express'
 import { fastifySessions, type RequestSession } from '@onetrip/session-store/fastify-named'
-import express, { type ErrorRequestHandler } from 'express'
+import express from 'express'
 import Fastify from 'fastify'
 import { Redis } from 'ioredis'
-import { type Contender, listen, pass } from '../application.ts'
+import { type Contender, pass } from '../application.ts'
+import { type Body, type Routes, serveExpress, serveFastify } from './servers.ts'
 import { storeOn } from './stores.ts'
 
-interface Change {
-  field: string
-  value?: unknown
+/** A request, as both plugins have it. */
+interface Call {
+  body: Body
+  hold: string | string[] | undefined
+  session: RequestSession
+  login(user: string): Promise<unknown>
+  loginGuest(): Promise<{ token: string }>
+  logout(): Promise<boolean>
 }
 
-/** What the routes of both plugins do. */
-const routes = {
-  async me(session: RequestSession, hold?: string) {
+const routesOf = (store: SessionStore): Routes<Call> => ({
+  'POST /login': async ({ login, body }) => {
+    await login(body.user)
+    return {}
+  },
+  'POST /guest': async ({ loginGuest, body }) => {
+    const { token } = await loginGuest()
+    await store.patch(token, { [body.field]: body.value as never })
+    return {}
+  },
+  'GET /me': async ({ session, hold }) => {
     const { user, data } = await session.check({ data: true })
     await pass(hold)
     await session.touch()
     return { user, fields: data.fields }
   },
-  async set(session: RequestSession, { field, value }: Change, hold?: string) {
+  'POST /set': async ({ session, body, hold }) => {
     await session.check()
     await pass(hold)
-    return { version: await session.patch({ [field]: value as never }) }
+    return { version: await session.patch({ [body.field]: body.value as never }) }
   },
-  async increment(session: RequestSession, { field }: Change) {
+  'POST /increment': async ({ session, body: { field } }) => {
     for (;;) {
       const { fields, version } = await session.data()
       const next = Number(fields[field] ?? 0) + 1
@@ -35,7 +50,16 @@ const routes = {
       }
     }
   },
-}
+  'POST /regenerate': async ({ session, login }) => {
+    await login(`${(await session.check()).user}`)
+    return {}
+  },
+  'POST /logout': async ({ logout }) => ({ ended: await logout() }),
+  'GET /sessions': async ({ session }) => ({
+    count: (await store.userSessions(session.token)).sessions.length,
+  }),
+  'POST /end-all': async ({ session }) => ({ ended: await store.logoutEverywhere(session.token) }),
+})
 
 async function open(redisPort: number, secrets: readonly string[]) {
   const store = await storeOn(redisPort, secrets)
@@ -59,42 +83,20 @@ export const onetripFastify: Contender = {
       cookie: { secure: false },
       decorators: { session: 'onetrip', store: 'sessions' },
     })
-    const sessionOf = (request: unknown) => (request as { onetrip: RequestSession }).onetrip
-    const holdOf = ({ headers }: { headers: Record<string, unknown> }) => headers.hold as string
-    app.post<{ Body: { user: string } }>('/login', async ({ body }, reply) => {
-      await reply.login(body.user)
-      return {}
-    })
-    app.post<{ Body: Change }>('/guest', async ({ body }, reply) => {
-      const { token } = await reply.loginGuest()
-      await store.patch(token, { [body.field]: body.value as never })
-      return {}
-    })
-    app.get('/me', (request) => routes.me(sessionOf(request), holdOf(request)))
-    app.post<{ Body: Change }>('/set', (request) =>
-      routes.set(sessionOf(request), request.body, holdOf(request)),
+    const served = await serveFastify<Call>(
+      app,
+      routesOf(store),
+      (request, reply) => ({
+        body: request.body,
+        hold: request.headers.hold,
+        session: (request as unknown as { onetrip: RequestSession }).onetrip,
+        login: (user) => reply.login(user),
+        loginGuest: () => reply.loginGuest(),
+        logout: () => reply.logout(),
+      }),
+      () => store.close(),
     )
-    app.post<{ Body: Change }>('/increment', (request) =>
-      routes.increment(sessionOf(request), request.body),
-    )
-    app.post('/regenerate', async (request, reply) => {
-      const { user } = await sessionOf(request).check()
-      await reply.login(`${user}`)
-      return {}
-    })
-    app.post('/logout', async (_request, reply) => ({ ended: await reply.logout() }))
-    app.get('/sessions', async (request) => ({
-      count: (await store.userSessions(sessionOf(request).token)).sessions.length,
-    }))
-    app.post('/end-all', async (request) => ({
-      ended: await store.logoutEverywhere(sessionOf(request).token),
-    }))
-    const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    const close = async () => {
-      await app.close()
-      await store.close()
-    }
-    return { url, expire, close }
+    return { ...served, expire }
   },
 }
 
@@ -105,49 +107,24 @@ export const onetripExpress: Contender = {
     const sessions = await expressSessions({ store, cookie: { secure: false } })
     const app = express()
     app.use(sessions.middleware, express.json({ limit: '4mb' }))
-    app.post('/login', async ({ body, onetrip }, response) => {
-      await onetrip.login(body.user)
-      response.json({})
-    })
-    app.post('/guest', async ({ body, onetrip }, response) => {
-      const { token } = await onetrip.loginGuest()
-      await store.patch(token, { [body.field]: body.value })
-      response.json({})
-    })
-    app.get('/me', async ({ onetrip, headers }, response) => {
-      response.json(await routes.me(onetrip, `${headers.hold}`))
-    })
-    app.post('/set', async ({ onetrip, body, headers }, response) => {
-      response.json(await routes.set(onetrip, body, `${headers.hold}`))
-    })
-    app.post('/increment', async ({ onetrip, body }, response) => {
-      response.json(await routes.increment(onetrip, body))
-    })
-    app.post('/regenerate', async ({ onetrip }, response) => {
-      const { user } = await onetrip.check()
-      await onetrip.login(`${user}`)
-      response.json({})
-    })
-    app.post('/logout', async ({ onetrip }, response) => {
-      response.json({ ended: await onetrip.logout() })
-    })
-    app.get('/sessions', async ({ onetrip }, response) => {
-      response.json({ count: (await store.userSessions(onetrip.token)).sessions.length })
-    })
-    app.post('/end-all', async ({ onetrip }, response) => {
-      response.json({ ended: await store.logoutEverywhere(onetrip.token) })
-    })
-    app.use(sessions.errorHandler)
-    app.use(((_error, _request, response, _next) => {
-      response.status(500).json({})
-    }) satisfies ErrorRequestHandler)
-    const { url, server } = await listen(app)
     const close = async () => {
-      server.closeAllConnections()
-      server.close()
       await sessions.close()
       await store.close()
     }
-    return { url, expire, close }
+    const served = await serveExpress<Call>(
+      app,
+      routesOf(store),
+      ({ body, headers, onetrip }) => ({
+        body,
+        hold: headers.hold,
+        session: onetrip,
+        login: (user) => onetrip.login(user),
+        loginGuest: () => onetrip.loginGuest(),
+        logout: () => onetrip.logout(),
+      }),
+      close,
+      sessions.errorHandler,
+    )
+    return { ...served, expire }
   },
 }

@@ -1,5 +1,4 @@
-import { hold } from '../application.ts'
-import { type Case, isMissing, times } from '../case.ts'
+import { type Case, during, isMissing, times } from '../case.ts'
 
 const fieldsOf = (body: Record<string, unknown>) => (body.fields ?? {}) as Record<string, unknown>
 
@@ -41,13 +40,10 @@ export const changeCases: Case[] = [
     run: ({ loggedIn }) =>
       times(20, async (trial) => {
         const browser = await loggedIn(`user${trial}`)
-        const { arrived, release } = hold(`slow-${trial}`)
-        const slow = browser.send('/set', { field: 'slow', value: 1 }, `slow-${trial}`)
-        const missing = await Promise.race([slow.then(isMissing), arrived.then(() => false)])
-        if (missing) return null
-        await browser.send('/set', { field: 'fast', value: 2 })
-        release()
-        await slow
+        const change = (field: string, value: unknown, hold?: string) =>
+          browser.send('/set', { field, value }, hold)
+        const slow = (hold: string) => change('slow', 1, hold)
+        if (!(await during(slow, () => change('fast', 2)))) return null
         const found = fieldsOf((await browser.send('/me')).body)
         return found.slow === 1 && found.fast === 2
       }),
@@ -57,13 +53,11 @@ export const changeCases: Case[] = [
     run: ({ loggedIn }) =>
       times(20, async (trial) => {
         const browser = await loggedIn(`user${trial}`)
-        if (isMissing(await browser.send('/set', { field: 'old', value: 1 }))) return null
-        const { arrived, release } = hold(`removal-${trial}`)
-        const slow = browser.send('/set', { field: 'slow', value: 1 }, `removal-${trial}`)
-        await arrived
-        await browser.send('/set', { field: 'old', value: null })
-        release()
-        await slow
+        const change = (field: string, value: unknown, hold?: string) =>
+          browser.send('/set', { field, value }, hold)
+        await change('old', 1)
+        const slow = (hold: string) => change('slow', 1, hold)
+        if (!(await during(slow, () => change('old', null)))) return null
         return (fieldsOf((await browser.send('/me')).body).old ?? null) === null
       }),
   },

@@ -17,11 +17,11 @@ async function recovered(browser: Browser): Promise<number | null> {
 /** Cuts the connection at the write of a change. The answer must say what happened: 200 only if it is kept. */
 const cutAtChange =
   (phase: 'before' | 'after'): Case['run'] =>
-  ({ loggedIn, relay }) =>
+  ({ loggedIn, cutNext }) =>
     times(10, async (trial) => {
       const browser = await loggedIn(`user${trial}`)
       if (isMissing(await browser.send('/set', { field: 'n', value: 0 }))) return null
-      const cut = relay.cutNext(phase)
+      const cut = cutNext(phase)
       const { status } = await browser.send(
         '/set',
         { field: 'n', value: 1 },
@@ -36,11 +36,11 @@ const cutAtChange =
 
 const cutAtLogout =
   (phase: 'before' | 'after'): Case['run'] =>
-  ({ loggedIn, relay }) =>
+  ({ loggedIn, cutNext }) =>
     times(10, async (trial) => {
       const browser = await loggedIn(`user${trial}`)
       const stolen = browser.copy()
-      const cut = relay.cutNext(phase)
+      const cut = cutNext(phase)
       const { status } = await browser.send('/logout', {}, undefined, PATIENCE_MS)
       await cut
       const now = await recovered(stolen)

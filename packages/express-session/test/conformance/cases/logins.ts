@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis'
-import { hold } from '../application.ts'
-import { type Case, countLoggedIn, isMissing, logIn, SECRETS, times } from '../case.ts'
+import { type Case, countLoggedIn, during, isMissing, logIn, SECRETS, times } from '../case.ts'
 
 export const loginCases: Case[] = [
   {
@@ -43,13 +42,9 @@ export const loginCases: Case[] = [
       times(20, async (trial) => {
         const browser = await loggedIn(`user${trial}`)
         const old = browser.copy()
-        const { arrived, release } = hold(`regenerate-${trial}`)
         const body = { field: 'theme', value: 'dark' }
-        const slow = old.copy().send('/set', body, `regenerate-${trial}`)
-        const missing = await Promise.race([slow.then(isMissing), arrived.then(() => false)])
-        if (missing || isMissing(await browser.send('/regenerate'))) return null
-        release()
-        await slow
+        const slow = (hold: string) => old.copy().send('/set', body, hold)
+        if (!(await during(slow, () => browser.send('/regenerate')))) return null
         return (await old.user()) === null && (await browser.user()) !== null
       }),
   },

@@ -1,5 +1,4 @@
-import { hold } from '../application.ts'
-import { type Case, isMissing, times } from '../case.ts'
+import { type Case, during, times } from '../case.ts'
 
 /** A request has loaded its session and waits; then the session ends; then the request goes on. */
 const logoutDuring =
@@ -7,15 +6,10 @@ const logoutDuring =
   ({ loggedIn }) =>
     times(40, async (trial) => {
       const browser = await loggedIn(`user${trial}`)
-      const { arrived, release } = hold(`logout-${trial}`)
-      const request = browser.copy().send(path, body, `logout-${trial}`)
-      const missing = await Promise.race([request.then(isMissing), arrived.then(() => false)])
-      if (missing) return null
       const stolen = browser.copy()
-      await browser.send('/logout')
-      release()
-      await request
-      return (await stolen.user()) === null
+      const request = (hold: string) => browser.copy().send(path, body, hold)
+      const isOffered = await during(request, () => browser.send('/logout'))
+      return isOffered ? (await stolen.user()) === null : null
     })
 
 export const logoutCases: Case[] = [
@@ -47,14 +41,9 @@ export const logoutCases: Case[] = [
     run: ({ app, loggedIn }) =>
       times(10, async (trial) => {
         const browser = await loggedIn(`user${trial}`)
-        const { arrived, release } = hold(`expiry-${trial}`)
         const body = { field: 'theme', value: 'dark' }
-        const request = browser.copy().send('/set', body, `expiry-${trial}`)
-        const missing = await Promise.race([request.then(isMissing), arrived.then(() => false)])
-        if (missing) return null
-        await app.expire()
-        release()
-        await request
+        const request = (hold: string) => browser.copy().send('/set', body, hold)
+        if (!(await during(request, () => app.expire()))) return null
         return (await browser.user()) === null
       }),
   },

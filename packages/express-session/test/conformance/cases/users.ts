@@ -1,5 +1,4 @@
-import { hold } from '../application.ts'
-import { type Case, countLoggedIn, isMissing, logIn, times } from '../case.ts'
+import { type Case, countLoggedIn, during, isMissing, logIn, times } from '../case.ts'
 
 export const userCases: Case[] = [
   {
@@ -37,13 +36,9 @@ export const userCases: Case[] = [
       times(20, async (trial) => {
         const user = `user${trial}`
         const [one, two] = [await logIn(browser(), user), await logIn(browser(), user)]
-        const { arrived, release } = hold(`everywhere-${trial}`)
-        const slow = two.copy().send('/me', undefined, `everywhere-${trial}`)
-        await Promise.race([slow, arrived])
-        const ended = await one.send('/end-all')
-        release()
-        await slow
-        return isMissing(ended) ? null : (await two.user()) === null
+        const slow = (hold: string) => two.copy().send('/me', undefined, hold)
+        const isOffered = await during(slow, () => one.send('/end-all'))
+        return isOffered ? (await two.user()) === null : null
       }),
   },
   {
@@ -60,13 +55,13 @@ export const userCases: Case[] = [
   },
   {
     name: 'A login that is cut off at Redis leaves no session that the list does not have',
-    run: ({ browser, relay }) =>
+    run: ({ browser, cutNext }) =>
       times(10, async (trial) => {
         const user = `user${trial}`
         const one = await logIn(browser(), user)
         if (isMissing(await one.send('/sessions'))) return null
         const two = browser()
-        const cut = relay.cutNext(trial % 2 === 0 ? 'before' : 'after')
+        const cut = cutNext(trial % 2 === 0 ? 'before' : 'after')
         const { status } = await two.send('/login', { user }, undefined, 5_000)
         await cut
         const works = status === 200 && (await two.send('/me')).status === 200
