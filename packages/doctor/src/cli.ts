@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-import { rename, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { addressOf, hideCredentials, isLocal } from './address.ts'
+import { addressOf, hideCredentials } from './address.ts'
 import { findingsOf } from './checks.ts'
 import { type Finding, severities } from './finding.ts'
 import { Probe } from './probe.ts'
@@ -16,7 +15,6 @@ const FOUND = 4
 interface Flags {
   url?: string
   watch: number
-  cores?: number
   stall: number
   maxClients: number
   failOn: (typeof severities)[number] | 'none'
@@ -44,11 +42,11 @@ function doctorCommand(interrupt: AbortSignal): Command {
     .option('--url <url>', 'the server (default: the environment variable REDIS_URL)')
     .option('--watch <seconds>', 'how long to watch', seconds(1, 3_600), 10)
     .option(
-      '--cores <n>',
-      "cores of the server's machine (default: the cores of this machine, if the server runs here)",
-      wholeNumber(1, 4_096),
+      '--stall <ms>',
+      'report commands that take this long or longer',
+      wholeNumber(0, 60_000),
+      10,
     )
-    .option('--stall <ms>', 'report stalls of this length or more', wholeNumber(0, 60_000), 10)
     .option(
       '--max-clients <n>',
       'do not send CLIENT LIST if there are more connections',
@@ -68,15 +66,13 @@ function doctorCommand(interrupt: AbortSignal): Command {
     .addHelpText(
       'after',
       `
-The doctor is read-only. It sends INFO, CLIENT LIST, SLOWLOG GET, LATENCY LATEST, and CONFIG GET io-threads.
+The doctor is read-only. It sends INFO, CLIENT LIST and SLOWLOG GET.
 CLIENT LIST takes at most 1 % of the server's time. If the user lacks a permission, the report omits that data
 and lists the command. These permissions are enough:
   ACL SETUSER doctor on >PASSWORD -@all +auth +client|setname +info +client|list +slowlog|get
-    +latency|latest +config|get
 
 Environment:
-  REDIS_URL             the server, if --url is not given; may contain a password
-  REDIS_PASSWORD_FILE   a file with the password, for a URL without one
+  REDIS_URL   the server, if --url is not given; may contain a password
 
 Exit codes: 0 no finding of the severity --fail-on or above; ${FOUND} at least one; 1 the server cannot be watched.
 
@@ -94,20 +90,21 @@ Examples:
 }
 
 async function examine(flags: Omit<Flags, 'failOn'>, signal: AbortSignal): Promise<Finding[]> {
-  const url = await addressOf(flags.url)
-  const json = flags.json === undefined ? null : await outputFile(flags.json)
-  const cores = flags.cores ?? (isLocal(url) ? availableParallelism() : null)
+  const url = addressOf(flags.url)
+  if (flags.json !== undefined) await writeJson(flags.json, '') // fails before the watch
   const { stall: stallMs, maxClients: maxListed } = flags
   const server = hideCredentials(url)
   const probe = await Probe.connect(url)
   try {
-    const options = { seconds: flags.watch, maxListed, cores, stallMs, signal }
+    const options = { seconds: flags.watch, maxListed, stallMs, signal }
     const seen = await watching(`Watching ${server} for ${flags.watch} s`, watch(probe, options))
     const findings = findingsOf(seen)
     const { unseen } = probe
     const report = reportOf(seen, findings, { server, unseen })
     console.log(`${report.version} at ${server}\n\n${terminalReport(seen, report)}`)
-    await json?.(`${JSON.stringify(report, null, 2)}\n`)
+    if (flags.json !== undefined) {
+      await writeJson(flags.json, `${JSON.stringify(report, null, 2)}\n`)
+    }
     return findings
   } catch (error) {
     signal.throwIfAborted() // prefer the reason of the abort to the error that it caused
@@ -128,20 +125,11 @@ async function watching<T>(text: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Checks that the file can be written. Returns the function that writes it. @throws Problem */
-async function outputFile(path: string): Promise<(text: string) => Promise<void>> {
-  const draft = `${path}.${process.pid}.tmp`
-  const write = async (text: string, finish: () => Promise<void>) => {
-    try {
-      await writeFile(draft, text)
-      await finish()
-    } catch (error) {
-      await rm(draft, { force: true })
-      throw new Problem(`--json ${path} cannot be written: ${messageOf(error)}.`)
-    }
-  }
-  await write('', () => rm(draft))
-  return async (text) => await write(text, () => rename(draft, path))
+/** @throws Problem */
+async function writeJson(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { flag: text === '' ? 'a' : 'w' }).catch((error: unknown) => {
+    throw new Problem(`--json ${path} cannot be written: ${messageOf(error)}.`)
+  })
 }
 
 const interrupt = new AbortController()

@@ -35,8 +35,6 @@ const HANDSHAKE: Readonly<Record<string, number>> = {
   readonly: 1,
 }
 
-const TRANSACTION = ['multi', 'exec', 'discard', 'watch', 'unwatch']
-
 const none: CommandStats = { calls: 0, micros: 0 }
 const add = (a: CommandStats, b: CommandStats): CommandStats => ({
   calls: a.calls + b.calls,
@@ -153,34 +151,6 @@ const chatter: Check = ({ figures, costs, clients }) => {
   }
 }
 
-const transactions: Check = ({ figures, costs }) => {
-  const of = (name: string) => figures.commandStats.get(name) ?? none
-  const calls = TRANSACTION.reduce((sum, name) => sum + of(name).calls, 0)
-  const watches = of('watch').calls
-  // Transactions with WATCH are necessary.
-  if (
-    calls < MIN_COMMANDS / 2 ||
-    calls < MIN_SHARE * figures.commands ||
-    watches >= of('multi').calls
-  ) {
-    return null
-  }
-  const saving = costs.shareOf({ trips: costs.tripsOf(calls), micros: of('multi').micros })
-  return {
-    id: 'transactions',
-    severity: severityOf(saving, costs),
-    title: `${percent(calls / figures.commands)} of the commands are MULTI and EXEC.`,
-    saving,
-    saves: `up to ${percent(saving)} of the main thread's work, and waits of other clients while EXEC runs all commands of a transaction`,
-    evidence: [
-      `${perSecond(of('multi').calls, figures)} transactions, ${watches === 0 ? 'none' : perSecond(watches, figures)} with WATCH.`,
-    ],
-    articles: 'Redis in Action: a pipeline without MULTI has all its advantages.',
-    remedy:
-      'If it does no harm that other clients see intermediate states, use a pipeline without a transaction: pipeline(False) in redis-py, pipeline() in ioredis, execAsPipeline() in node-redis.',
-  }
-}
-
 /** Smaller output buffers are normal. */
 const LONG_OUTPUT_BYTES = 2 ** 20
 
@@ -213,13 +183,7 @@ const slowReaders: Check = ({ clients, info }) => {
   }
 }
 
-export const clientChecks: readonly Check[] = [
-  connectionChurn,
-  singleTrips,
-  chatter,
-  transactions,
-  slowReaders,
-]
+export const clientChecks: readonly Check[] = [connectionChurn, singleTrips, chatter, slowReaders]
 
 /** CLIENT LIST names no command of a connection that has sent none. */
 const withCommands = (text: string, commands: readonly string[]) =>

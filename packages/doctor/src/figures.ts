@@ -22,20 +22,10 @@ export interface Figures {
   lifetimeSeconds: number | null
   /** CPU time of the main thread in user mode and in the kernel, as a share of a core, 0 to 1. */
   mainThread: { user: number; kernel: number }
-  /** CPU time of the whole process, in cores. */
-  process: { user: number; kernel: number }
-  networkInPerSecond: number
-  networkOutPerSecond: number
   connectedClients: number
   maxClients: number
   rejected: number
   rejectedSinceStart: number
-  /** Writes that waited for an fsync of the append-only file. */
-  delayedFsyncs: number
-  /** Memory that the server keeps for its clients, in bytes. */
-  clientMemory: number
-  /** The largest output buffer of a client, in bytes. */
-  longestOutput: number
   commandStats: Map<string, CommandStats>
 }
 
@@ -98,12 +88,9 @@ export function figuresOf(
   const reads = grown('total_reads_processed') - ownCommands - ends
   const trips = Math.max(0, Math.min(commands, reads))
   const notKept = Math.min(opened, closed)
-  const bytesIn = grown('total_net_input_bytes')
-  const hasLargeReads = trips > 0 && bytesIn >= LARGE_READ * reads
-  const cpu = (suffix = '') => ({
-    user: grown(`used_cpu_user${suffix}`) / seconds,
-    kernel: grown(`used_cpu_sys${suffix}`) / seconds,
-  })
+  const hasLargeReads = trips > 0 && grown('total_net_input_bytes') >= LARGE_READ * reads
+  // Redis 6.0 does not report the main thread.
+  const thread = after.has('used_cpu_user_main_thread') ? '_main_thread' : ''
   const shortOpen = census?.shortOpen ?? 0
   return {
     seconds,
@@ -115,21 +102,14 @@ export function figuresOf(
     connectionsOpened: opened,
     connectionsNotKept: notKept,
     lifetimeSeconds: shortOpen > 0 && notKept > 0 ? (shortOpen * seconds) / notKept : null,
-    // Redis 6.0 does not report the main thread.
-    mainThread: cpu(after.has('used_cpu_user_main_thread') ? '_main_thread' : ''),
-    process: cpu(),
-    networkInPerSecond: bytesIn / seconds,
-    networkOutPerSecond: grown('total_net_output_bytes') / seconds,
+    mainThread: {
+      user: grown(`used_cpu_user${thread}`) / seconds,
+      kernel: grown(`used_cpu_sys${thread}`) / seconds,
+    },
     connectedClients: number(after, 'connected_clients'),
     maxClients: number(after, 'maxclients'),
     rejected: grown('rejected_connections'),
     rejectedSinceStart: number(after, 'rejected_connections'),
-    delayedFsyncs: grown('aof_delayed_fsync'),
-    clientMemory: number(after, 'mem_clients_normal'),
-    longestOutput: Math.max(
-      number(after, 'client_recent_max_output_buffer'),
-      ...(census?.groups() ?? []).map(({ outputBytes }) => outputBytes),
-    ),
   }
 }
 
@@ -157,8 +137,6 @@ export const FEW_PER_TRIP = 1.5
 export interface Costs {
   /** CPU time of the main thread, as a share of a core, 0 to 1. */
   busy: number
-  /** The share of its time for sockets, parsing and replies: all but the execution of commands. */
-  ioShare: number
   /** The I/O cost of calls in round trips: 1 per call without pipelines; as in pipelines if unknown. */
   tripsOf(calls: number): number
   /** The share of its time for this work. @param work.micros execution time in microseconds. */
@@ -186,7 +164,6 @@ export function costsOf(figures: Figures): Costs {
   const unit = units > 0 ? io / units : 0
   return {
     busy: mainThread.user + mainThread.kernel,
-    ioShare: io / total,
     tripsOf: (calls) =>
       calls *
       (commandsPerTrip !== null && commandsPerTrip < FEW_PER_TRIP

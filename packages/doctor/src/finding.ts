@@ -1,6 +1,6 @@
 import type { ClientGroup } from './census.ts'
 import type { Costs, Figures } from './figures.ts'
-import type { SlowCommand, Stall } from './replies.ts'
+import type { SlowCommand } from './replies.ts'
 import { figure } from './text.ts'
 
 export const severities = ['high', 'medium', 'low'] as const
@@ -31,13 +31,7 @@ export interface Observation {
   clients: readonly ClientGroup[] | null
   /** Of the last hour. Null without the reply to SLOWLOG GET. */
   slowLog: readonly SlowCommand[] | null
-  /** Null without the reply to LATENCY LATEST. */
-  stalls: readonly Stall[] | null
-  /** Null without the reply to CONFIG GET. */
-  settings: ReadonlyMap<string, string> | null
-  /** Cores of the server's machine; null if unknown. */
-  cores: number | null
-  /** Stalls shorter than this are ignored, in milliseconds. */
+  /** Commands that take less are ignored, in milliseconds. */
   stallMs: number
 }
 
@@ -48,12 +42,6 @@ export function severityOf(share: number, { busy }: Costs): Severity {
   const isIdle = share * busy < 0.005
   if (isIdle || share < 0.05) return 'low'
   return share >= 0.2 ? 'high' : 'medium'
-}
-
-/** The severity for a time in which all clients wait. */
-export function severityOfStall(longestMs: number): Severity {
-  if (longestMs >= 1_000) return 'high'
-  return longestMs >= 100 ? 'medium' : 'low'
 }
 
 /** Sorts by severity, then by saving. @param cause precedes all others of its severity. */

@@ -73,21 +73,3 @@ export function parseSlowLog(reply: unknown): SlowCommand[] {
     command: command.toLowerCase(),
   }))
 }
-
-/** One event of the latency monitor. */
-export interface Stall {
-  /** `fork`, `aof-fsync-always`, `command`, … */
-  event: string
-  /** Unix time of the latest event in seconds. */
-  at: number
-  latestMs: number
-  longestMs: number
-}
-
-export const parseLatencyLatest = (reply: unknown): Stall[] =>
-  (reply as [string, number, number, number][]).map(([event, at, latestMs, longestMs]) => ({
-    event,
-    at,
-    latestMs,
-    longestMs,
-  }))

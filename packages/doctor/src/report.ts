@@ -68,63 +68,47 @@ function tripsText({ commandsPerTrip, commandStats }: Figures): string {
 }
 
 function tablesOf({ figures, clients }: Observation): TextTable[] {
-  const { mainThread, process, lifetimeSeconds } = figures
-  const cpu = ({ user, kernel }: typeof process) =>
-    `${percent(user)} user, ${percent(kernel)} kernel`
-  const facts: [string, string][] = [
+  const { mainThread, lifetimeSeconds, seconds } = figures
+  const lifetime =
+    lifetimeSeconds === null
+      ? ''
+      : `; short connections stay open for ${figure(lifetimeSeconds * 1_000)} ms on average`
+  const facts = [
     ['commands', `${figure(figures.commandsPerSecond)}/s, ${tripsText(figures)}`],
+    ['new connections', `${figure(figures.connectionsOpened / seconds)}/s${lifetime}`],
     [
-      'new connections',
-      `${figure(figures.connectionsOpened / figures.seconds)}/s${lifetimeSeconds === null ? '' : `; short connections stay open for ${figure(lifetimeSeconds * 1_000)} ms on average`}`,
-    ],
-    ['main thread CPU, of a core', cpu(mainThread)],
-    ['process CPU, of a core', cpu(process)],
-    [
-      'network',
-      `${kilobytes(figures.networkInPerSecond)}/s in, ${kilobytes(figures.networkOutPerSecond)}/s out`,
-    ],
-    [
-      'memory of clients',
-      `${kilobytes(figures.clientMemory)}; longest output buffer ${kilobytes(figures.longestOutput)}`,
+      'main thread CPU, of a core',
+      `${percent(mainThread.user)} user, ${percent(mainThread.kernel)} kernel`,
     ],
   ]
   const commands = [...figures.commandStats].toSorted(([, a], [, b]) => b.micros - a.micros)
   return [
-    { caption: 'Overview', head: ['figure', 'value'], rows: facts, texts: [0, 1] },
+    { caption: 'Overview', head: ['figure', 'value'], rows: facts },
     {
       caption: 'Commands by execution time',
-      head: ['command', 'calls/s', 'µs each', 'of a core'],
+      head: ['calls/s', 'µs each', 'of a core', 'command'],
       rows: commands
         .slice(0, 10)
         .map(([name, { calls, micros }]) => [
-          commandName(name),
-          figure(calls / figures.seconds),
+          figure(calls / seconds),
           figure(micros / calls),
-          percent(micros / 1e6 / figures.seconds),
+          percent(micros / 1e6 / seconds),
+          commandName(name),
         ]),
-      texts: [0],
     },
     {
       caption: 'Clients',
-      head: [
-        'client',
-        'connections',
-        'short connections seen',
-        'active',
-        'longest output',
-        'last commands',
-      ],
+      head: ['connections', 'short', 'active', 'longest output', 'client', 'last commands'],
       rows: (clients ?? [])
         .slice(0, 10)
         .map((group) => [
-          group.label,
           whole(group.connections),
           whole(group.short),
           percent(group.active),
           kilobytes(group.outputBytes),
+          group.label,
           group.lastCommands.join(', '),
         ]),
-      texts: [0, 5],
     },
   ].filter(({ rows }) => rows.length > 0)
 }
@@ -165,7 +149,7 @@ export function terminalReport(seen: Observation, report: DoctorReport): string 
     ].join('\n'),
   )
   return [
-    ...tablesOf(seen).map((table) => tableText(table)),
+    ...tablesOf(seen).map(tableText),
     summary(seen, report),
     ...found,
     ...(report.unseen.length > 0 ? [['Missing data:', ...missing(report)].join('\n  ')] : []),

@@ -1,7 +1,7 @@
-import { type Check, megabytes, names, perSecond, severityOf, severityOfStall } from './finding.ts'
+import { type Check, names, perSecond, type Severity } from './finding.ts'
 import { commandName, counted, figure, percent } from './text.ts'
 
-// Checks of the server: stalls, refused connections, and settings of I/O threads.
+// Checks of the server: slow commands and refused connections.
 
 const READS_ALL =
   /^(hgetall|hkeys|hvals|smembers|lrange|z(rev)?range.*|s(inter|union|diff).*|sort.*)$/
@@ -18,6 +18,12 @@ function remedyFor(command: string): string {
     return `${commandName(command)} reads everything: read in pages (LRANGE, HSCAN, SSCAN, ZRANGE with limits) and keep collections short (LTRIM, ZREMRANGEBYRANK).`
   }
   return `${commandName(command)}: do less in one command. If it is usually fast, the server waited for a CPU or for memory: look for other processes and swapping.`
+}
+
+/** The severity for a time in which all clients wait. */
+function severityOfStall(longestMs: number): Severity {
+  if (longestMs >= 1_000) return 'high'
+  return longestMs >= 100 ? 'medium' : 'low'
 }
 
 const slowCommands: Check = (seen) => {
@@ -43,89 +49,6 @@ const slowCommands: Check = (seen) => {
       .map(({ text }) => text),
     articles: 'Redis in Action: LRANGE of 600 elements has 0.4 of the rate of 100.',
     remedy: [...new Set(slow.map(({ command }) => remedyFor(command)))].slice(0, 4).join(' '),
-  }
-}
-
-/** Stalls by forks and by the disk, from the latency monitor and INFO. */
-const stalls: Check = ({ stalls: events, info, figures, stallMs }) => {
-  const number = (field: string) => Number(info.get(field) ?? 0)
-  const forkMs = number('latest_fork_usec') / 1_000
-  const seen = (events ?? []).filter(({ event }) => /^(fork|aof-|rdb-)/.test(event))
-  const longest = Math.max(forkMs, ...seen.map(({ longestMs }) => longestMs))
-  const delayed = figures.delayedFsyncs
-  const failed = [
-    'rdb_last_bgsave_status',
-    'aof_last_write_status',
-    'aof_last_bgrewrite_status',
-  ].filter((field) => (info.get(field) ?? 'ok') !== 'ok')
-  const isLong = longest > 0 && longest >= stallMs
-  if (!isLong && delayed === 0 && failed.length === 0) return null
-  const forks = number('total_forks')
-  const hours = Math.max(number('uptime_in_seconds'), figures.seconds) / 3_600
-  return {
-    id: 'persistence-stalls',
-    severity: failed.length > 0 ? 'high' : delayed > 0 ? 'medium' : severityOfStall(longest),
-    title:
-      failed.length > 0
-        ? `Saving to disk fails (${failed.join(', ')}).`
-        : `Saving to disk blocks all clients${isLong ? ` for up to ${figure(longest)} ms` : ''}.`,
-    saving: null,
-    saves: `waits of up to ${figure(longest)} ms for every client at each fork or fsync`,
-    evidence: [
-      `Last fork: ${figure(forkMs)} ms, for ${megabytes(number('used_memory_rss'))}; ${counted(forks, 'fork')} in ${figure(hours)} h.`,
-      ...(delayed > 0
-        ? [
-            `${counted(delayed, 'write')} waited for an fsync of the AOF during the watch (aof_delayed_fsync).`,
-          ]
-        : []),
-      ...seen.map(
-        ({ event, longestMs }) => `${event}: up to ${figure(longestMs)} ms (LATENCY LATEST).`,
-      ),
-    ],
-    articles: null,
-    remedy:
-      failed.length > 0
-        ? 'Check the log of Redis: the disk may be full, or Redis may lack the permission to write. Until saving works, Redis may refuse writes.'
-        : 'Save on a replica, or less often; turn off transparent huge pages; keep instances small. For the AOF: appendfsync everysec, a faster disk, no-appendfsync-on-rewrite yes if you accept the risk.',
-  }
-}
-
-/** Above this share of a core, the main thread may be the bottleneck. */
-const BUSY = 0.7
-
-const ioThreads: Check = ({ settings, cores, costs, figures }) => {
-  const threads = Number(settings?.get('io-threads') ?? Number.NaN)
-  const { busy, ioShare } = costs
-  if (!Number.isFinite(threads) || cores === null) return null
-  const articles = 'Redis 6.2.6 on 24 cores: 2.4 times the rate with four threads.'
-  const evidence = [
-    `${threads === 1 ? 'I/O threads off' : counted(threads, 'I/O thread')}, ${counted(cores, 'core')}; the main thread used ${percent(busy)} of a core, ${percent(ioShare)} of it for sockets and replies.`,
-    `The process used ${figure(figures.process.user + figures.process.kernel)} cores.`,
-  ]
-  if (threads > 1 && threads > cores) {
-    return {
-      id: 'io-threads-exceed-cores',
-      severity: 'medium',
-      title: 'There are more I/O threads than cores, so the threads compete for CPU time.',
-      saving: null,
-      saves: 'context switches, and waits of the main thread for a core',
-      evidence,
-      articles,
-      remedy: `Set io-threads to ${Math.max(1, Math.floor(cores / 2))} or less and restart Redis.`,
-    }
-  }
-  // An estimate: some of the I/O work stays on the main thread, which hands connections over and wakes the threads.
-  const saving = 0.6 * ioShare
-  if (threads > 1 || cores < 4 || busy < BUSY || ioShare < 0.3) return null
-  return {
-    id: 'io-threads-unused',
-    severity: severityOf(saving, costs),
-    title: 'The main thread is near its limit, and I/O threads could take over its socket work.',
-    saving,
-    saves: `about ${percent(saving)} of the main thread's work, moved to other threads`,
-    evidence,
-    articles,
-    remedy: `Set io-threads to ${Math.max(3, Math.min(4, Math.floor(cores / 2)))} and restart Redis. First fix the other findings: fewer round trips need no additional core.`,
   }
 }
 
@@ -157,4 +80,4 @@ const rejections: Check = ({ figures, clients }) => {
   }
 }
 
-export const serverChecks: readonly Check[] = [rejections, slowCommands, stalls, ioThreads]
+export const serverChecks: readonly Check[] = [rejections, slowCommands]

@@ -1,5 +1,3 @@
-import Table from 'cli-table3'
-
 const whole = (value: number) => Math.round(value).toLocaleString('en-US')
 
 /** A rounded number: 12,345, 123, 12.3, 1.23; `-` if it is not finite. */
@@ -20,20 +18,6 @@ export const counted = (count: number, noun: string): string =>
 /** The readable name of a command from INFO: `CLIENT LIST` for `client|list`. */
 export const commandName = (name: string): string => name.replace('|', ' ').toUpperCase()
 
-export interface TextTable {
-  readonly caption: string
-  readonly head: readonly string[]
-  readonly rows: readonly (readonly string[])[]
-  /** Indexes of the columns with text. They are left-aligned. */
-  readonly texts: readonly number[]
-}
-
-// Columns are separated by spaces; the only line is below the header.
-const chars = { mid: '─', 'mid-mid': '──', middle: '  ' }
-const noBorders = ['top', 'bottom', 'left', 'right'].flatMap((side) =>
-  ['', '-mid', '-left', '-right'].map((end) => [`${side}${end}`, '']),
-)
-
 /** Breaks a line at spaces into lines of at most `width` characters; a longer word stays whole. */
 export const wrapped = (line: string, width: number): string[] =>
   line.match(new RegExp(`(?=\\S)(.{1,${width}}(?=\\s|$)|\\S+)`, 'g')) ?? ['']
@@ -41,23 +25,21 @@ export const wrapped = (line: string, width: number): string[] =>
 /** The width of standard output; 80 if it is no terminal. */
 export const columns = (): number => process.stdout.columns || 80
 
-/** Heads wrap at the width of their longest word, and the widest column of text so that the table fits the terminal. */
-export function tableText({ caption, head, rows, texts }: TextTable, width = columns()): string {
-  const longest = (words: readonly string[]) => Math.max(...words.map(({ length }) => length))
-  const widths = head.map((cell, column) =>
-    longest([...cell.split(' '), ...rows.map((row) => row[column] ?? '')]),
+export interface TextTable {
+  readonly caption: string
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** Columns of numbers are right-aligned. Long texts should be in the last column, which is not padded. */
+export function tableText({ caption, head, rows }: TextTable): string {
+  const lines = [head, ...rows].map((cells) =>
+    cells.map((cell, column) => {
+      const width = Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0))
+      const isNumber = rows.every((row) => /^[\d-]/.test(row[column] ?? ''))
+      if (isNumber) return cell.padStart(width)
+      return column === head.length - 1 ? cell : cell.padEnd(width)
+    }),
   )
-  const widest = texts.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0] ?? 0
-  const excess = widths.reduce((sum, one) => sum + 2 + one, -2) - width
-  widths[widest] = Math.max(12, (widths[widest] ?? 0) - Math.max(0, excess))
-  const table = new Table({
-    head: [...head],
-    colWidths: widths,
-    wordWrap: true,
-    colAligns: head.map((_, index) => (texts.includes(index) ? 'left' : 'right')),
-    chars: { ...Object.fromEntries(noBorders), ...chars },
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
-  })
-  table.push(...rows.map((row) => [...row]))
-  return `${caption}\n\n${table.toString()}`
+  return [caption, '', ...lines.map((cells) => cells.join('  '))].join('\n')
 }

@@ -3,20 +3,13 @@ import { Census } from './census.ts'
 import { costsOf, figuresOf } from './figures.ts'
 import type { Observation } from './finding.ts'
 import type { Probe } from './probe.ts'
-import {
-  OWN_NAME,
-  parseClientList,
-  parseLatencyLatest,
-  parseSlowLog,
-  type SlowCommand,
-} from './replies.ts'
+import { OWN_NAME, parseClientList, parseSlowLog, type SlowCommand } from './replies.ts'
 import { counted } from './text.ts'
 
 export interface WatchOptions {
   seconds: number
   /** With more connections, CLIENT LIST is not sent. */
   maxListed: number
-  cores: number | null
   stallMs: number
   signal: AbortSignal
 }
@@ -31,12 +24,12 @@ const SLOW_LOG_SECONDS = 3_600
 const SLOW_LOG_ENTRIES = '128'
 
 /**
- * Watches a server for `seconds`, then reads its slow log, latency events and settings.
+ * Watches a server for `seconds`, then reads its slow log.
  *
  * @throws Problem when INFO is not permitted, or the server restarts during the watch; the reason of `signal`.
  */
 export async function watch(probe: Probe, options: WatchOptions): Promise<Observation> {
-  const { seconds, cores, stallMs, signal } = options
+  const { seconds, stallMs, signal } = options
   const startedAt = performance.now()
   const before = await probe.info()
   const census = await takeCensus(probe, before, startedAt + seconds * 1_000, options)
@@ -52,17 +45,13 @@ export async function watch(probe: Probe, options: WatchOptions): Promise<Observ
   ])
   const figures = figuresOf(before, info, { seconds: elapsed, own, census })
   const slowLog = await readSlowLog(probe, Number(info.get('server_time_usec') ?? 0) / 1e6)
-  const events = await probe.ask('LATENCY', 'LATEST')
   return {
     figures,
     info,
-    cores,
     stallMs,
     slowLog,
     costs: costsOf(figures),
     clients: census?.groups() ?? null,
-    stalls: events === null ? null : parseLatencyLatest(events),
-    settings: await readSettings(probe),
   }
 }
 
@@ -104,12 +93,4 @@ async function readSlowLog(probe: Probe, now: number): Promise<SlowCommand[] | n
   return parseSlowLog(reply).filter(
     ({ at, client }) => client !== OWN_NAME && at >= now - SLOW_LOG_SECONDS,
   )
-}
-
-/** The settings that checks need. None of them is secret. */
-async function readSettings(probe: Probe): Promise<ReadonlyMap<string, string> | null> {
-  const reply = await probe.ask('CONFIG', 'GET', 'io-threads')
-  if (reply === null) return null
-  const [name = '', value = ''] = reply as string[]
-  return new Map([[name, value]])
 }

@@ -18,7 +18,7 @@ async function doctorOn(socket: string): Promise<Probe> {
 /** Watches for a second. */
 async function look(probe: Probe, options: Partial<WatchOptions> = {}): Promise<Observation> {
   const { signal } = new AbortController()
-  const usual = { seconds: 1, maxListed: 10_000, cores: 2, stallMs: 60_000, signal }
+  const usual = { seconds: 1, maxListed: 10_000, stallMs: 60_000, signal }
   return await watch(probe, { ...usual, ...options })
 }
 
@@ -71,9 +71,6 @@ test('finds a client that does not read its replies', async () => {
   await unread(socket, 'reader', 'key', 100)
   const client = /^reader on a Unix socket.* MB of unread replies, last commands get$/m
   await find(doctor, 'slow-readers', client)
-  const { figures } = await look(doctor)
-  expect(figures.longestOutput).toBeGreaterThan(1e6)
-  expect(figures.clientMemory).toBeGreaterThan(1e6)
 })
 
 test('reports slow commands without their arguments, which may be secret', async () => {
