@@ -136,8 +136,8 @@ export const mutations: readonly Mutation[] = [
   ...inFile('session-store/src/retention/evict.ts', [
     [
       'the janitor takes seconds for milliseconds',
-      'context.now() - idleSeconds',
-      'context.now() - idleSeconds / 1000',
+      'scoreOf(now()) - idleSeconds',
+      'scoreOf(now()) - idleSeconds / 1000',
     ],
   ]),
   ...inFile('session-store/src/retention/sweep.ts', [
