@@ -21,7 +21,6 @@ const needs: Record<Durable, string> = {
  * are as durable as it is. `allow-oom`: sessions also end when memory is full.
  */
 const MARK = `#!lua flags=allow-oom
--- mark
 return redis.call('HSET', KEYS[1], 'durable', 1)`
 
 interface Options extends Omit<PoolOptions, 'poolSize'> {
