@@ -95,7 +95,7 @@ async function serverProgram(
   build: ServerBuild,
 ): Promise<{ program: string; version: string }> {
   const installed = job.env.REDIS_SERVER
-  if (installed) {
+  if (installed !== undefined) {
     const version = await versionOfInstalled(installed)
     job.progress.note(
       `Using Redis ${version} at ${installed} (REDIS_SERVER), NOT the ${build} build of Onetrip.`,
@@ -127,7 +127,7 @@ async function versionOfInstalled(program: string): Promise<string> {
     const version = /\bv=(\d+\.\d+\S*)/.exec(stdout)?.[1]
     if (version) return version
   } catch (error) {
-    why = String(error) // missing or not executable
+    why = program === '' ? 'it is empty; unset it to start our build' : String(error) // missing or not executable
   }
   throw new RedisBuildError('SERVER_UNUSABLE', `REDIS_SERVER=${program} cannot be used: ${why}.`)
 }

@@ -58,6 +58,7 @@ test('rejects a REDIS_SERVER that is not a redis-server', async () => {
   }
   expect(await refused('/nowhere/redis-server')).toContain('ENOENT')
   expect(await refused(tiny.directory)).toContain(`REDIS_SERVER=${tiny.directory} cannot be used`)
+  expect(await refused('')).toContain('REDIS_SERVER= cannot be used: it is empty')
   expect(await refused('/bin/true')).toContain('--version is not that of a redis-server')
 })
 
