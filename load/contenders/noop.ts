@@ -1,7 +1,7 @@
 import type { Reply } from '@onetrip/session-store'
 import { serve } from './support/serve.ts'
 
-// The upper limit: the routes of apps/api without Redis. They validate requests, verify tokens, build the commands and
+// The routes of apps/api without Redis. They validate requests, verify tokens, build the commands and
 // parse constant replies: every session belongs to the user `nobody` and was seen just now.
 
 function reply(name: string): Reply {

@@ -33,7 +33,7 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   'pipeline-framed':
     'a long-lived connection, one pipeline per request, encoded by the store as one string',
   batch: 'a long-lived connection, one pipeline for up to 64 concurrent requests',
-  noop: 'no Redis: an upper bound, the API without Redis work',
+  noop: 'no Redis: the API with constant replies of Redis',
   bare: 'no Redis: an upper bound, a Fastify route with the same schemas and constant answers',
   'node-redis': 'node-redis: a pipeline per request, as in its documentation',
   glide: 'valkey-glide: a pipeline per request, as in its documentation',

@@ -76,7 +76,7 @@ test('replaces tables and lists below marks, and keeps all other text', async ()
   ].join('\n')
   const filled = await withFigures(text, folder)
   expect(filled).toMatch(
-    /^- [-\d]+, \d\d:\d\d UTC: `npm run load -- .*`\. .*, I\/O threads off; other programs used [\d.]+ % of the CPU/m,
+    /^- [-\d]+, \d\d:\d\d UTC: `npm run load -- .*`\. .*I\/O threads; other programs used [\d.]+ % of the CPU/m,
   )
   expect(filled).toMatch(/^\| naive +\| +7.00 \| +1 \|/m)
   const rest = filled.replaceAll(/^(\|.*|- 2026.*)\n/gm, '')

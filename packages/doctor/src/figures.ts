@@ -123,7 +123,7 @@ const MIN_TRIP_MICROS = 2
  * The lowest and highest rates of ioredis and node-redis with one caller, in % of redis-benchmark -c 1
  * (docs/measurements/redis-experiments.md).
  */
-export const NODE_RATES = { kept: [72, 80], opened: [12, 16] } as const
+export const NODE_RATES = { kept: [52, 66], opened: [8, 11] } as const
 
 /**
  * The CPU cost of another command in a pipeline without its execution, in round trips (measured: 0.025;
