@@ -1,5 +1,4 @@
 import type { Experiment } from './experiment/experiment.ts'
-import type { Case } from './experiment/shape.ts'
 import { clients } from './experiments/clients/clients.ts'
 import { cluster } from './experiments/cluster/cluster.ts'
 import { http } from './experiments/http/http.ts'
@@ -19,7 +18,7 @@ export const experiments: readonly Experiment[] = [
   ...redisExperiments,
 ]
 
-/** Experiments that became part of others, in older results and commands: what to run today. */
+/** Experiments that became part of others, in older commands: what to run today. */
 const formerNames = new Map([
   ['short-connections', 'redis short'],
   ['io-threads', 'redis threads'],
@@ -35,15 +34,9 @@ const formerOptions = new Map([
   ['--callers', '--concurrency'],
   ['--sizes', '--pool-sizes'],
 ])
-const formerFactors = new Map([
-  ['callers', 'concurrency'],
-  ['pool', 'strategy'],
-  ['size', 'poolSize'],
-])
 
-/** The experiment with this name, or with this former name. */
 export const experimentOf = (name: string): Experiment | undefined =>
-  experiments.find((one) => one.name === (formerNames.get(name)?.split(' --')[0] ?? name))
+  experiments.find((one) => one.name === name)
 
 /** Today's arguments for those of an older command; null if its experiment has not been renamed. */
 export function renamed([name = '', ...args]: readonly string[]): string[] | null {
@@ -53,16 +46,4 @@ export function renamed([name = '', ...args]: readonly string[]): string[] | nul
     return [formerOptions.get(option) ?? option, ...value].join('=')
   })
   return today ? [...today.split(' '), ...withNames] : null
-}
-
-/** The case of an older result as one of today. */
-export function caseOfToday(experiment: string, one: Case): Case {
-  if (!formerNames.has(experiment)) return one
-  const entries = Object.entries(one)
-  if (experiment === 'pools') {
-    return Object.fromEntries(
-      entries.map(([name, value]) => [formerFactors.get(name) ?? name, value]),
-    )
-  }
-  return { threads: 1, build: 'patched', ...one }
 }

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import type { Experiment } from '../experiment/experiment.ts'
 import { FORMAT, type Result } from '../experiment/result.ts'
-import { caseOfToday, experimentOf, experiments } from '../experiments.ts'
+import { experimentOf, experiments } from '../experiments.ts'
 import { partOf } from './part.ts'
 
 export interface SavedResult {
@@ -30,13 +30,9 @@ export async function readResult(path: string): Promise<SavedResult> {
     const experiment = experimentOf(read.experiment)
     if (!experiment) throw new Error(`unknown experiment ${JSON.stringify(read.experiment)}`)
     if (!read.samples?.length) throw new Error('the result has no samples')
-    const samples = read.samples.map((sample) => ({
-      ...sample,
-      case: caseOfToday(read.experiment, sample.case),
-    }))
-    const result = { ...read, samples }
-    partOf({ experiment, result }) // fail here rather than in the middle of a report
-    return { name: basename(path), experiment, result }
+    const saved = { name: basename(path), experiment, result: read }
+    partOf(saved) // fail here rather than in the middle of a report
+    return saved
   } catch (error) {
     throw new Problem(`${path} cannot be read: ${messageOf(error).replaceAll(/\s+/g, ' ')}.`)
   }

@@ -43,7 +43,7 @@ test('measures in order what is missing, incomplete, of another commit or anothe
   expect(await log()).toBe('a ends-early b c ends-early b c ')
 })
 
-test('a failure is told at the end, when the others are measured', async () => {
+test('measures the other results first, then reports the failure', async () => {
   const { run, log } = await table('a', 'fails', 'b')
   await expect(run()).rejects.toThrow(/^1 of 3 runs failed\. [\s\S]*r1 [\s\S]*no luck/)
   await expect(run()).rejects.toThrow('1 of 1 runs failed.')
