@@ -31,7 +31,7 @@ const rings: readonly (readonly string[])[] = [
   ['examples/pattern/', 'examples/applications/'],
   ['packages/session-store/'],
   packages.filter((name) => name !== 'session-store').map((name) => `packages/${name}/`),
-  ['apps/api/src/variants/', 'apps/server-build/', 'apps/stack/'],
+  ['apps/api/src/strategies/', 'apps/server-build/', 'apps/stack/'],
   ['apps/api/'],
   ['examples/applications/own-login/', 'apps/demo/'],
   ['load/', 'docker/'],

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { commandOf, raceLimits } from '../apps/demo/src/service/race.ts'
 import { program as redis } from '../apps/server-build/src/cli.ts'
 import { completed, loadProgram } from '../load/src/cli.ts'
-import { renamed } from '../load/src/experiments.ts'
+import { renamed } from '../load/src/experiments/index.ts'
 import { publishedRuns } from '../load/src/publish/runs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -16,7 +16,7 @@ import {
   shortConnection,
   strategyNames,
   type Target,
-} from '../../apps/api/src/variants/index.ts'
+} from '../../apps/api/src/strategies/index.ts'
 
 /** Ways of sending that exist only for comparison, by name. */
 export const comparedStrategies: Readonly<Record<string, (target: Target) => Sender>> = {

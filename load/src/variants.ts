@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { ApiOptions } from '@onetrip/stack/api.ts'
-import { type StrategyName, strategyNames } from '../../apps/api/src/variants/index.ts'
+import { type StrategyName, strategyNames } from '../../apps/api/src/strategies/index.ts'
 import { packageVersion } from './measure/machine.ts'
 
 /** The programs in `load/contenders`, with the npm package of the client that each one uses. */

@@ -1,6 +1,6 @@
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import { experiments } from '../src/experiments.ts'
+import { experiments } from '../src/experiments/index.ts'
 import { runLoad } from './support/run.ts'
 
 async function load(...args: string[]) {

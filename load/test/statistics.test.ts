@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { changeBetween, summarize, summarizeRatios } from '../src/experiment/statistics.ts'
+import { changeBetween, summarize, summarizeRatios } from '../src/rounds/statistics.ts'
 
 test('a summary has the median and the range', () => {
   expect(summarize([100, 9, 20])).toEqual({ median: 20, min: 9, max: 100 })

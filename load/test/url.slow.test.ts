@@ -5,7 +5,7 @@ import { readRecord } from '@onetrip/stack/record.ts'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { runStart } from '@onetrip/stack/testing/programs.ts'
 import { expect, test } from 'vitest'
-import type { Sample } from '../src/experiment/result.ts'
+import type { Sample } from '../src/rounds/result.ts'
 import { longTimeouts, runLoad } from './support/run.ts'
 
 /** Runs a command that must fail, and returns its output. */

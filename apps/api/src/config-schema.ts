@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { strategyNames } from './variants/index.ts'
+import { strategyNames } from './strategies/index.ts'
 
 /** All settings of the API, read from the environment. A test keeps `.env.example` in step. */
 export const configSchema = Type.Object({

@@ -2,7 +2,7 @@ import { cluster, partitionedKeys } from '@onetrip/cluster'
 import { articleKeys, SessionStore, type SessionStoreOptions } from '@onetrip/session-store'
 import type { Config } from './config.ts'
 import { redisLocation, serverIn } from './redis-location.ts'
-import { naiveOnCluster, type StrategyName, sendingBy } from './variants/index.ts'
+import { naiveOnCluster, type StrategyName, sendingBy } from './strategies/index.ts'
 
 /** Options that do not depend on where Redis is. */
 interface StoreOptions extends Omit<SessionStoreOptions, 'redis' | 'sender' | 'keys'> {

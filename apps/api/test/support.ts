@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { type AppOptions, buildApp } from '../src/app.ts'
 import { trustingAuthenticator } from '../src/authenticator.ts'
-import { type StrategyName, sendingBy } from '../src/variants/index.ts'
+import { type StrategyName, sendingBy } from '../src/strategies/index.ts'
 
 export const secret = 'a-secret-for-tests-a-secret-for-tests'
 

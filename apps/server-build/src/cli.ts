@@ -13,7 +13,7 @@ import { RedisBuildError } from './errors.ts'
 import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
 import { createProgress } from './progress.ts'
-import { type RunOptions, serverCommand } from './run.ts'
+import { type RunOptions, serverCommand } from './start-redis.ts'
 import { users } from './users.ts'
 
 const EXIT_FAILURE = 1

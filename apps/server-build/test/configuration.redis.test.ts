@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
-import { configurationFor } from '../src/run.ts'
+import { configurationFor } from '../src/start-redis.ts'
 import { redisCli } from './real-redis.ts'
 
 const template = readFileSync(new URL('../redis.conf', import.meta.url), 'utf8')

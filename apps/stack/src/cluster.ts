@@ -4,7 +4,7 @@ import { credentialsOf } from './address.ts'
 import { formCluster } from './cluster/form.ts'
 import { freePorts } from './ports.ts'
 import { endOf, type Program } from './program.ts'
-import { type RedisBuild, type RedisOptions, startRedis } from './redis.ts'
+import { type RedisBuild, type RedisOptions, startRedis } from './start-redis.ts'
 import { unlessAborted } from './until.ts'
 
 export interface ClusterOptions {

@@ -3,7 +3,7 @@ import { type Transport, unixUrl, urlFor } from './address.ts'
 import { type ClusterNode, portsFrom, startCluster } from './cluster.ts'
 import { socketIn } from './places.ts'
 import { endOf, type Program } from './program.ts'
-import { type RedisBuild, startRedis } from './redis.ts'
+import { type RedisBuild, startRedis } from './start-redis.ts'
 
 /** A Redis that the stack starts. */
 export interface OwnRedis {

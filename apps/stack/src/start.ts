@@ -8,11 +8,11 @@ import { checkPorts, type WantedPort } from './ports.ts'
 import { describeError, Problem } from './problem.ts'
 import { endOf } from './program.ts'
 import { removeRecord, runningStack, writeRecord } from './record.ts'
-import { buildRedis, checkIoThreads } from './redis.ts'
 import { redisFacts } from './redis-info.ts'
 import { type Stack, startStack } from './stack.ts'
 import { banner } from './start/banner.ts'
 import { type StartSettings, settingsOf, startCommand } from './start/settings.ts'
+import { buildRedis, checkIoThreads } from './start-redis.ts'
 import { print, printError, step, surviveClosedOutput } from './terminal.ts'
 
 const place = places()

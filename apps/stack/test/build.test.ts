@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { buildRedis } from '../src/redis.ts'
+import { buildRedis } from '../src/start-redis.ts'
 import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
 
 afterEach(() => void vi.unstubAllEnvs())

@@ -5,7 +5,7 @@ import { parseRedisUrl, SessionStore } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisUser, unixUrl, urlFor } from '../src/address.ts'
-import { startRedis } from '../src/redis.ts'
+import { startRedis } from '../src/start-redis.ts'
 
 let url: string
 let secrets: string

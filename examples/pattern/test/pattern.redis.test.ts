@@ -43,7 +43,7 @@ describe.each(names)('%s', (name) => {
           const token = tokens[session] ?? ''
           if (kind === 'login') {
             tokens[session] = await sessions.login(user)
-            model.updateToken(tokens[session], user, undefined, now)
+            model.writeSession(tokens[session], user, undefined, now)
           } else if (kind === 'view') {
             const expected = model.recordView(token, item, now)
             const ended = expected === 'ONETRIP_UNKNOWN_SESSION'

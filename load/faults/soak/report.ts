@@ -1,5 +1,5 @@
-import { counted, figure } from '../../src/experiment/figures.ts'
 import { tableMarkdown } from '../../src/reporting/markdown.ts'
+import { counted, figure } from '../../src/rounds/figures.ts'
 import type { ResourceName } from './readings.ts'
 import type { Soaked } from './run.ts'
 

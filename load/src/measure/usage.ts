@@ -1,6 +1,6 @@
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { usageDuring } from '@onetrip/stack/measure/usage.ts'
-import type { Measured } from '../experiment/shape.ts'
+import type { Measured } from '../rounds/shape.ts'
 
 type Watched = Parameters<typeof usageDuring>[0] & {
   /** Whether these programs were started by another process. */

@@ -1,5 +1,5 @@
-import type { Rows } from '../experiment/rows.ts'
-import type { Metric } from '../experiment/shape.ts'
+import type { Rows } from '../rounds/rows.ts'
+import type { Metric } from '../rounds/shape.ts'
 import { marked, metricText } from './columns.ts'
 
 // The drawing has the width of a phone, so that its text is readable there. Colors suit light and dark pages.

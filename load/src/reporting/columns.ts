@@ -1,7 +1,7 @@
-import { errorKinds, figure, percent, withRange, withRatioRange } from '../experiment/figures.ts'
-import type { Row, Rows } from '../experiment/rows.ts'
-import type { Column, ColumnOf, Section, Table } from '../experiment/section.ts'
-import { type Case, type Metric, metricOf } from '../experiment/shape.ts'
+import { errorKinds, figure, percent, withRange, withRatioRange } from '../rounds/figures.ts'
+import type { Row, Rows } from '../rounds/rows.ts'
+import type { Column, ColumnOf, Section, Table } from '../rounds/section.ts'
+import { type Case, type Metric, metricOf } from '../rounds/shape.ts'
 
 /** The table of a section. Marks follow the subject. */
 export function tableOf(

@@ -1,5 +1,5 @@
 import { markdownTable } from 'markdown-table'
-import type { Table } from '../experiment/section.ts'
+import type { Table } from '../rounds/section.ts'
 import { commitOf, type Part } from './part.ts'
 
 /** The tables of a result as GitHub-flavored Markdown, without samples. */

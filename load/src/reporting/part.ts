@@ -1,9 +1,9 @@
 import { ioThreadsText as wordingOf } from '@onetrip/stack/redis-info.ts'
-import type { Experiment } from '../experiment/experiment.ts'
-import { percent } from '../experiment/figures.ts'
-import { IO_THREADS, type Result } from '../experiment/result.ts'
-import { Rows } from '../experiment/rows.ts'
-import type { Section, Table } from '../experiment/section.ts'
+import type { Experiment } from '../rounds/experiment.ts'
+import { percent } from '../rounds/figures.ts'
+import { IO_THREADS, type Result } from '../rounds/result.ts'
+import { Rows } from '../rounds/rows.ts'
+import type { Section, Table } from '../rounds/section.ts'
 import { notesOf, tableOf } from './columns.ts'
 
 /** The report of one result, independent of the output format. */

@@ -1,6 +1,6 @@
 import { columns, wrapped } from '@onetrip/stack/terminal.ts'
 import Table from 'cli-table3'
-import type { Table as TableOf } from '../experiment/section.ts'
+import type { Table as TableOf } from '../rounds/section.ts'
 import type { Part } from './part.ts'
 
 /** The text that a run prints at its end: tables, then the notes on their marks. @param width as for `tableText`. */

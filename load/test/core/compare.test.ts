@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Result, Sample } from '../../src/experiment/result.ts'
 import { http } from '../../src/experiments/http/http.ts'
 import { compare } from '../../src/reporting/compare.ts'
+import type { Result, Sample } from '../../src/rounds/result.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
 
 // Rounds that differ by a few percent.

@@ -3,7 +3,6 @@ import { join, relative } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { filesIn, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import type { Sample } from '../../src/experiment/result.ts'
 import { published } from '../../src/measure/machine.ts'
 import { publishedRuns } from '../../src/publish/runs.ts'
 import {
@@ -13,6 +12,7 @@ import {
   withFigures,
 } from '../../src/reporting/document.ts'
 import { readResults } from '../../src/reporting/files.ts'
+import type { Sample } from '../../src/rounds/result.ts'
 import { runLoad } from '../support/run.ts'
 
 const documents = await Promise.all(

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { NODE_RATES } from '@onetrip/doctor'
 import { repository } from '@onetrip/stack/places.ts'
 import { expect, test } from 'vitest'
-import { Rows } from '../../src/experiment/rows.ts'
 import { REFERENCE } from '../../src/experiments/redis/commands/node-clients.ts'
 import { published } from '../../src/measure/machine.ts'
 import { withFigures } from '../../src/reporting/document.ts'
 import { readResult } from '../../src/reporting/files.ts'
+import { Rows } from '../../src/rounds/rows.ts'
 
 /** The numbers of a column of a published table, by how their row begins, such as `loopback naive`. */
 async function column(result: string, table: number, name: string) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { Rows } from '../../src/experiment/rows.ts'
-import type { Shape } from '../../src/experiment/shape.ts'
 import { errors, notesOf, range, ratio, tableOf } from '../../src/reporting/columns.ts'
+import { Rows } from '../../src/rounds/rows.ts'
+import type { Shape } from '../../src/rounds/shape.ts'
 import { runsOf } from '../support/result.ts'
 
 const shape: Shape = {

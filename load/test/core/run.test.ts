@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Experiment, Run } from '../../src/experiment/experiment.ts'
-import { orderOf } from '../../src/experiment/rounds.ts'
-import type { Measured } from '../../src/experiment/shape.ts'
 import { partOf } from '../../src/reporting/part.ts'
+import type { Experiment, Run } from '../../src/rounds/experiment.ts'
+import { orderOf } from '../../src/rounds/rounds.ts'
+import type { Measured } from '../../src/rounds/shape.ts'
 import { runExperiment } from '../../src/run.ts'
 
 interface Toy {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Sample } from '../../src/experiment/result.ts'
-import type { Case } from '../../src/experiment/shape.ts'
 import { http } from '../../src/experiments/http/http.ts'
 import { partOf } from '../../src/reporting/part.ts'
+import type { Sample } from '../../src/rounds/result.ts'
+import type { Case } from '../../src/rounds/shape.ts'
 import { httpSamples, resultOf } from '../support/result.ts'
 
 /** Samples of two rounds under these conditions. @param factor of batch, compared with naive. */

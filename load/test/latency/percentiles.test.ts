@@ -8,10 +8,10 @@ import {
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isLate } from '../../src/drivers/http/paced.ts'
-import type { Result, Sample } from '../../src/experiment/result.ts'
 import { latency } from '../../src/experiments/latency/latency.ts'
 import { markdownOf } from '../../src/reporting/markdown.ts'
 import { partOf } from '../../src/reporting/part.ts'
+import type { Result, Sample } from '../../src/rounds/result.ts'
 import { resultOf as anyResultOf } from '../support/result.ts'
 
 /** A histogram of latencies in milliseconds. */

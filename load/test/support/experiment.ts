@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect } from 'vitest'
-import type { Result } from '../../src/experiment/result.ts'
+import type { Result } from '../../src/rounds/result.ts'
 import { expectNothingLeft, runLoad } from './run.ts'
 
 /** The output and the result of an experiment. */

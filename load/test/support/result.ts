@@ -1,6 +1,6 @@
-import type { Experiment } from '../../src/experiment/experiment.ts'
-import { ELSEWHERE, FORMAT, type Result, type Sample } from '../../src/experiment/result.ts'
-import type { Case } from '../../src/experiment/shape.ts'
+import type { Experiment } from '../../src/rounds/experiment.ts'
+import { ELSEWHERE, FORMAT, type Result, type Sample } from '../../src/rounds/result.ts'
+import type { Case } from '../../src/rounds/shape.ts'
 
 /** A plausible result with these samples. */
 export function resultOf(

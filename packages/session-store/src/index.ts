@@ -33,7 +33,6 @@ export {
   retryDelayMs,
   shortLivedConnection,
 } from './redis/connection.ts'
-export { sendWith } from './redis/frame.ts'
 export { isRead, type Outcome } from './redis/outcomes.ts'
 export { disconnect } from './redis/pool.ts'
 export { parseInfo } from './redis/redis-info.ts'
@@ -46,6 +45,7 @@ export {
 } from './redis/redis-url.ts'
 export type { NodeSender, Sender } from './redis/sender.ts'
 export { subscribeWith } from './redis/subscribing.ts'
+export { sendWith } from './redis/write-frame.ts'
 export { createSessionStore } from './removed-options.ts'
 export type { Janitor } from './retention/janitor.ts'
 export type { JanitorOptions } from './retention/options.ts'
@@ -53,4 +53,4 @@ export type { Session } from './sessions/check.ts'
 export type { RecentSession, UserSession } from './sessions/list.ts'
 export { type NewSession, SessionStore, type StoreInfo } from './store.ts'
 export type { PopularItem, ViewedItem } from './views/read.ts'
-export { type RecordedView, updateToken } from './views/record.ts'
+export { type RecordedView, writeSession } from './views/record.ts'

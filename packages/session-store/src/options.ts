@@ -149,7 +149,7 @@ export function checkedStoreOptions(options: SessionStoreOptions) {
 export function senderOf(options: ReturnType<typeof checkedStoreOptions>): Sender {
   const { redis, sender, poolSize, deadlineMs } = options
   if (sender === undefined) {
-    return batching(pooled({ redis: redis ?? '', poolSize, deadlineMs }))
+    return { ...batching(pooled({ redis: redis ?? '', poolSize, deadlineMs })), name: 'batch' }
   }
   checkFunctions('a sender', sender, ['send', 'close'])
   if (typeof sender.name !== 'string') throw new TypeError('a sender needs a name')

@@ -6,7 +6,7 @@ import type { Keys } from './keys.ts'
 import { errorKind, isNotSent, isTemporary, notSent } from './redis/outcomes.ts'
 import { parseInfo } from './redis/redis-info.ts'
 import type { Runner } from './redis/runner.ts'
-import { publishEnd } from './sessions/end.ts'
+import { publishEnd } from './sessions/log-out.ts'
 
 /** As `SessionStore.ready`. */
 export async function becomeReady(runner: Runner, keys: Keys, timeoutMs: number): Promise<void> {

@@ -12,7 +12,7 @@ export const removedOptions: Readonly<Record<string, string>> = {
   lockSeconds: 'other processes wait 30 s after a working janitor has died',
   onProgress: "subscribe to the diagnostics channel 'onetrip:retention' (retentionChannel)",
   strategy:
-    'use sender; apps/api/src/variants has naive, sequential and pipeline, and batch is what the store does by itself',
+    'use sender; apps/api/src/strategies has naive, sequential and pipeline, and batch is what the store does by itself',
   tls: 'set redis to options of ioredis, which have tls: { ...parseRedisUrl(url, tls).options }',
   url: 'it is now redis, with the same URL',
 }

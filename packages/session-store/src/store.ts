@@ -45,8 +45,6 @@ import {
   statesOf,
   touchSession,
 } from './sessions/check.ts'
-import { DurableEnds } from './sessions/durable-ends.ts'
-import { endAll, endSession, KeepLatest, totalEnded } from './sessions/end.ts'
 import {
   type RecentSession,
   recentSessions,
@@ -54,6 +52,8 @@ import {
   type UserSession,
 } from './sessions/list.ts'
 import { login, loginFrom } from './sessions/log-in.ts'
+import { endAll, endSession, KeepLatest, totalEnded } from './sessions/log-out.ts'
+import { DurableEnds } from './sessions/wait-for-durability.ts'
 import { SessionWatches } from './sessions/watch.ts'
 import { createTokens, type Tokens } from './tokens/tokens.ts'
 import { type PopularItem, popularItems, type ViewedItem, viewedItems } from './views/read.ts'
@@ -62,7 +62,7 @@ import {
   recordOnce,
   recordOrUndo,
   recordView,
-  updateToken,
+  writeSession,
 } from './views/record.ts'
 
 export interface NewSession {
@@ -249,7 +249,7 @@ export class SessionStore<Fields extends object = DeclaredFields> {
   async loginGuest(): Promise<NewSession> {
     const session = this.#issue()
     const guest = { id: this.tokens.verify(session.token), user: GUEST }
-    await this.#run(updateToken(this.keys, guest, this.#settings.now()))
+    await this.#run(writeSession(this.keys, guest, this.#settings.now()))
     return session
   }
 

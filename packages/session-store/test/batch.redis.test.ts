@@ -10,7 +10,7 @@ import {
 } from '../src/index.ts'
 import { pooled } from '../src/redis/pool.ts'
 import { codeOf, idOf, messagesOf, readyStore } from './fixture.ts'
-import { issueToken } from './update-token.ts'
+import { issueToken } from './write-session.ts'
 
 const server = redisOfThisFile()
 

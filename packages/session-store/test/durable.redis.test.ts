@@ -1,7 +1,7 @@
 import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, onTestFinished, type TestContext, test } from 'vitest'
 import { articleKeys, type Sender } from '../src/index.ts'
-import { DurableEnds } from '../src/sessions/durable-ends.ts'
+import { DurableEnds } from '../src/sessions/wait-for-durability.ts'
 import { adminForThisTest, idOf, newStore, outcomeOf, readyStore } from './fixture.ts'
 
 const sender: Sender = { name: 'own', send: async () => [], close: async () => {} }

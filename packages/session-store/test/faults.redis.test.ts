@@ -2,7 +2,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { disconnectionChannel, type SessionStoreOptions } from '../src/index.ts'
 import { adminForThisTest, messagesOf, newStore, outcomeOf, readyStore } from './fixture.ts'
-import { issueToken, runUpdateToken } from './update-token.ts'
+import { issueToken, runUpdateToken } from './write-session.ts'
 
 const storeOn = (socket: string, options: Partial<SessionStoreOptions> = {}) =>
   readyStore({ redis: `unix://${socket}`, deadlineMs: 2_000, ...options })

@@ -4,7 +4,7 @@ import type { SessionStore } from '../src/index.ts'
 import { loginFrom, loginWith, type OldRecords, oldRecords } from '../src/sessions/log-in.ts'
 import { gone, idOf } from './fixture.ts'
 import { Clock, layouts, present, retentionServer, sweep } from './retention-fixture.ts'
-import { issueToken } from './update-token.ts'
+import { issueToken } from './write-session.ts'
 
 const server = retentionServer()
 const clock = new Clock()

@@ -204,7 +204,7 @@ describe('options', () => {
     ['ttl', 60, 'no option ttl: its options are redis, sender, keys,'],
     ['toString', 1, 'no option toString'],
     ['tokens.secret', 'x', 'tokens has no option secret: its options are secrets,'],
-    ['strategy', 'naive', 'no option strategy: use sender; apps/api/src/variants has naive'],
+    ['strategy', 'naive', 'no option strategy: use sender; apps/api/src/strategies has naive'],
     ['cachedChecks', 10, 'no option cachedChecks: each check asks Redis'],
     ['url', 'redis://127.0.0.1', 'no option url: it is now redis, with the same URL'],
     ['tls', {}, 'no option tls: set redis to options of ioredis'],

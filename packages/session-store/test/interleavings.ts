@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Command, Operation, Reply } from '../src/command.ts'
-import { sendPipeline } from '../src/redis/frame.ts'
+import { sendPipeline } from '../src/redis/write-frame.ts'
 
 /** All orders in which the steps of two callers can happen; each caller's own order is kept. */
 export function* interleavings(first: number, second: number): Generator<(0 | 1)[]> {

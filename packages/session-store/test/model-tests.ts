@@ -11,7 +11,7 @@ import {
 import { codeOf, idOf, tokens } from './fixture.ts'
 import { keysInParts } from './keys-in-parts.ts'
 import { Model } from './model.ts'
-import { issueToken, runUpdateToken } from './update-token.ts'
+import { issueToken, runUpdateToken } from './write-session.ts'
 
 const clock = { now: 1_700_000_000_000 }
 
@@ -51,7 +51,7 @@ async function play(store: SessionStore, token: string, step: Step): Promise<unk
 
 function playModel(model: Model, token: string, step: Step, now: number): unknown {
   const { kind, item, fields, ifVersion } = step
-  if (kind === 'login') return model.updateToken(token, 'ada', item, now)
+  if (kind === 'login') return model.writeSession(token, 'ada', item, now)
   if (kind === 'view') return model.recordView(token, item, now)
   if (kind === 'patch') return model.patch(token, fields, ifVersion, now)
   return model.logout(token)

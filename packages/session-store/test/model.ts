@@ -8,7 +8,7 @@ export class Model {
   readonly views = new Map<string, number>()
   readonly data = new Map<string, { fields: Map<string, unknown>; version: number }>()
 
-  updateToken(token: string, user: string, item: string | undefined, now: number): void {
+  writeSession(token: string, user: string, item: string | undefined, now: number): void {
     this.login.set(token, user)
     this.recent.set(token, now)
     if (item !== undefined) this.#view(token, item, now)

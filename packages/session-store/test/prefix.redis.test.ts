@@ -4,7 +4,7 @@ import { articleKeys, prefixedKeys, type SessionStoreOptions } from '../src/inde
 import { adminForThisTest, gone, idOf, newStore, tokens } from './fixture.ts'
 import { keysInParts } from './keys-in-parts.ts'
 import { Clock, sweepOnly, withAnyClock } from './retention-fixture.ts'
-import { issueToken } from './update-token.ts'
+import { issueToken } from './write-session.ts'
 
 const server = redisOfThisFile()
 

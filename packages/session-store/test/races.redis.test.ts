@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { withData } from '../src/data/read.ts'
 import { writeData } from '../src/data/write.ts'
 import { articleKeys as keys } from '../src/keys.ts'
-import { sendPipeline } from '../src/redis/frame.ts'
+import { sendPipeline } from '../src/redis/write-frame.ts'
 import { checkToken, touchSession } from '../src/sessions/check.ts'
-import { endSessions } from '../src/sessions/end.ts'
 import { forgetSessions } from '../src/sessions/list.ts'
 import { login } from '../src/sessions/log-in.ts'
-import { recordView, undoView, updateToken } from '../src/views/record.ts'
+import { endSessions } from '../src/sessions/log-out.ts'
+import { recordView, undoView, writeSession } from '../src/views/record.ts'
 import { inOrder, interleavings } from './interleavings.ts'
 
 const id = 'a-session'
@@ -30,7 +30,7 @@ const written = (mode: 'patch' | 'replace') => {
 
 async function fresh(of = id): Promise<void> {
   await server.redis.flushall()
-  await sendPipeline(server.redis, updateToken(keys, { id: of, user: 'ada' }, 1).commands)
+  await sendPipeline(server.redis, writeSession(keys, { id: of, user: 'ada' }, 1).commands)
 }
 
 test('a view and a logout, in all orders: the session stays gone, and the view counts or is undone', async () => {

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { articleKeys as keys } from '../src/index.ts'
 import { oldestSessions } from '../src/retention/evict.ts'
 import { checkToken, type Session, statesOf } from '../src/sessions/check.ts'
-import { endSessions } from '../src/sessions/end.ts'
 import { login } from '../src/sessions/log-in.ts'
-import { updateToken } from '../src/views/record.ts'
+import { endSessions } from '../src/sessions/log-out.ts'
+import { writeSession } from '../src/views/record.ts'
 import { type Caller, interleavings, Running } from './interleavings.ts'
 import { retentionServer } from './retention-fixture.ts'
 
@@ -15,8 +15,8 @@ const now = 100_000
 const settledBefore = 40
 const whole = { user: 'ada', lastSeenAt: now }
 
-const begun = updateToken(keys, { id, user: 'ada' }, 1_000)
-const renewed = updateToken(keys, { id, user: 'ada', item: 'book' }, now)
+const begun = writeSession(keys, { id, user: 'ada' }, 1_000)
+const renewed = writeSession(keys, { id, user: 'ada', item: 'book' }, now)
 const loggedIn = login(keys, { id, user: 'ada' }, now)
 
 /** Reads the oldest session and ends it if it is beyond the limits. */
@@ -56,7 +56,7 @@ test.each([
   ['the sweep of last-seen times', {}, sweepSeen, 3],
   ['the sweep of logins, after the session had ended', { idle: false }, sweepLogins, 3],
   ['the sweep of last-seen times, after the session had ended', { idle: false }, sweepSeen, 3],
-])('`updateToken` never loses the session to %s', async (_, begun, other, steps) => {
+])('`writeSession` never loses the session to %s', async (_, begun, other, steps) => {
   let played = 0
   for await (const { order, session } of orders(begun, other, steps)) {
     expect(session, order).toEqual(whole)

@@ -8,7 +8,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../src/index.ts'
-import { sendPipeline } from '../src/redis/frame.ts'
+import { sendPipeline } from '../src/redis/write-frame.ts'
 import { newStore, tokens } from './fixture.ts'
 import { keysInParts } from './keys-in-parts.ts'
 

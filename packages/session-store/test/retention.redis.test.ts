@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { articleKeys as keys } from '../src/index.ts'
 import { oldestSessions } from '../src/retention/evict.ts'
-import { type EndIf, endSessions } from '../src/sessions/end.ts'
+import { type EndIf, endSessions } from '../src/sessions/log-out.ts'
 import { adminForThisTest, gone, idOf, inMemory, tokens } from './fixture.ts'
 import {
   Clock,

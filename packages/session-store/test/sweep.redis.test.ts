@@ -17,7 +17,7 @@ import {
   sweep,
   sweepOnly,
 } from './retention-fixture.ts'
-import { issueToken, runUpdateToken } from './update-token.ts'
+import { issueToken, runUpdateToken } from './write-session.ts'
 
 const server = retentionServer()
 

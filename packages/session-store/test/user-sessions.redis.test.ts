@@ -1,7 +1,7 @@
 import { redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { articleKeys, type SessionStore, StoreError } from '../src/index.ts'
-import { sendPipeline } from '../src/redis/frame.ts'
+import { sendPipeline } from '../src/redis/write-frame.ts'
 import { codeOf, gone, idOf, newStore, readyStore, tokens } from './fixture.ts'
 import { keysInParts } from './keys-in-parts.ts'
 

@@ -3,7 +3,7 @@ import { sidecarForThisTest } from '@onetrip/stack/testing/sidecar.ts'
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { SessionStore } from '../src/index.ts'
-import { sendPipeline } from '../src/redis/frame.ts'
+import { sendPipeline } from '../src/redis/write-frame.ts'
 import {
   adminForThisTest,
   gone,

@@ -5,7 +5,7 @@ import { type Command, memberScores, type Reply } from '../../session-store/src/
 import type { SessionStore, SessionStoreOptions } from '../../session-store/src/index.ts'
 import { codeOf, idOf, newStore, tokens } from '../../session-store/test/fixture.ts'
 import { Clock, withAnyClock } from '../../session-store/test/retention-fixture.ts'
-import { issueToken, runUpdateToken } from '../../session-store/test/update-token.ts'
+import { issueToken, runUpdateToken } from '../../session-store/test/write-session.ts'
 import { Memory } from '../src/memory.ts'
 import { memorySender } from '../src/test-store.ts'
 

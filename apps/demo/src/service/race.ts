@@ -1,5 +1,5 @@
 import { cpus } from 'node:os'
-import { strategyNames } from '@onetrip/api/variants'
+import { strategyNames } from '@onetrip/api/strategies'
 import { parseLocation } from '@onetrip/cluster'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'

@@ -4,8 +4,8 @@ import { hideCredentials, runningRedis, type Transport, transports } from '../ad
 import { port } from '../parsers.ts'
 import { places } from '../places.ts'
 import { Problem } from '../problem.ts'
-import { type RedisBuild, redisBuild, redisBuilds } from '../redis.ts'
 import type { ForeignRedis, OwnCluster, OwnRedis } from '../stack-redis.ts'
+import { type RedisBuild, redisBuild, redisBuilds } from '../start-redis.ts'
 
 /** Options that have no effect with REDIS_URL. */
 const ownRedisOptions = ['redisBuild', 'redisPort', 'transport', 'cluster']

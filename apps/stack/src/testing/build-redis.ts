@@ -1,4 +1,4 @@
-import { buildRedis } from '../redis.ts'
+import { buildRedis } from '../start-redis.ts'
 
 /** Builds the Redis that the tests need, if necessary. Prints the progress. */
 export default async function setup(): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 import type { Program } from '../program.ts'
-import { type RedisOptions, startRedis } from '../redis.ts'
+import { type RedisOptions, startRedis } from '../start-redis.ts'
 
 export interface TestRedis {
   /** Path of the Unix socket. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { freePorts } from '../ports.ts'
 import { type Program, startProgram } from '../program.ts'
-import { buildRedis, startRedis } from '../redis.ts'
+import { buildRedis, startRedis } from '../start-redis.ts'
 import { until } from '../until.ts'
 
 /** The name of the monitored primary. */

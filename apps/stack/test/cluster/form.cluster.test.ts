@@ -6,7 +6,7 @@ import { formCluster, type Member } from '../../src/cluster/form.ts'
 import { viewOf } from '../../src/cluster/view.ts'
 import { type ClusterOptions, startCluster } from '../../src/cluster.ts'
 import { freePorts } from '../../src/ports.ts'
-import { startRedis } from '../../src/redis.ts'
+import { startRedis } from '../../src/start-redis.ts'
 import { temporaryFolder } from '../../src/testing/folders.ts'
 
 /** Short, so that nodes detect failures quickly. */

@@ -1,7 +1,7 @@
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { latencyAt, type Percentile, shareOf, together } from '@onetrip/stack/measure/latencies.ts'
-import type { Doubt } from '../../experiment/shape.ts'
 import { usageOf } from '../../measure/usage.ts'
+import type { Doubt } from '../../rounds/shape.ts'
 import type { PacedGenerator } from '../pacer/pacer.ts'
 import type { Api } from './target.ts'
 

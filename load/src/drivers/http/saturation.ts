@@ -2,7 +2,8 @@ import { saturateByAutocannon } from '@onetrip/stack/measure/autocannon.ts'
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { percentileNames, percentText } from '@onetrip/stack/measure/latencies.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { errorKinds } from '../../experiment/figures.ts'
+import { usageOf } from '../../measure/usage.ts'
+import { errorKinds } from '../../rounds/figures.ts'
 import {
   asCost,
   asLatency,
@@ -11,8 +12,7 @@ import {
   type Doubt,
   type Measured,
   type Metric,
-} from '../../experiment/shape.ts'
-import { usageOf } from '../../measure/usage.ts'
+} from '../../rounds/shape.ts'
 import { STEADY_S, untilSteady } from '../age.ts'
 import type { Api } from './target.ts'
 

@@ -1,5 +1,5 @@
 import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
-import type { Doubt } from '../../experiment/shape.ts'
+import type { Doubt } from '../../rounds/shape.ts'
 import { generateLoad, type LoadOptions } from './generator/load.ts'
 import { redisBenchmark } from './redis-benchmark.ts'
 import type { RedisServer } from './server.ts'

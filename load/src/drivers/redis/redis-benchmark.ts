@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Problem } from '@onetrip/stack/problem.ts'
-import { buildRedis } from '@onetrip/stack/redis.ts'
+import { buildRedis } from '@onetrip/stack/start-redis.ts'
 import { type CpuReading, cpuBetween, readCpu } from './threads.ts'
 
 let program: Promise<string> | undefined

@@ -4,8 +4,8 @@ import { socketIn, temporaryRunFolder } from '@onetrip/stack/places.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import { endOf } from '@onetrip/stack/program.ts'
-import { buildRedis, type RedisBuild, startRedis } from '@onetrip/stack/redis.ts'
 import { type RedisFacts, redisFacts } from '@onetrip/stack/redis-info.ts'
+import { buildRedis, type RedisBuild, startRedis } from '@onetrip/stack/start-redis.ts'
 import { type CpuReading, readCpu } from './threads.ts'
 
 export interface RedisServerOptions {

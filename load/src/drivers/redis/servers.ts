@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
-import type { Context } from '../../experiment/experiment.ts'
-import { matches } from '../../experiment/rows.ts'
-import type { Case } from '../../experiment/shape.ts'
+import type { Context } from '../../rounds/experiment.ts'
+import { matches } from '../../rounds/rows.ts'
+import type { Case } from '../../rounds/shape.ts'
 import { holdConnections } from './generator/load.ts'
 import type { RedisServer, RedisServerOptions } from './server.ts'
 

@@ -1,8 +1,8 @@
-import { figure } from '../../experiment/figures.ts'
-import { Rows } from '../../experiment/rows.ts'
-import type { Column, Section } from '../../experiment/section.ts'
-import { type Case, product } from '../../experiment/shape.ts'
 import { across, errors, range, ratio } from '../../reporting/columns.ts'
+import { figure } from '../../rounds/figures.ts'
+import { Rows } from '../../rounds/rows.ts'
+import type { Column, Section } from '../../rounds/section.ts'
+import { type Case, product } from '../../rounds/shape.ts'
 import { descriptions } from '../../variants.ts'
 
 const RATE = 'requestsPerSecond'

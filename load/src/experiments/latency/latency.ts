@@ -27,10 +27,10 @@ import {
 } from '../../drivers/pacer/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
 import { numbers } from '../../drivers/redis/options.ts'
-import type { Experiment } from '../../experiment/experiment.ts'
-import { errorKinds } from '../../experiment/figures.ts'
-import { asLatency, asRate, type Case, type Measured } from '../../experiment/shape.ts'
 import { packageVersion } from '../../measure/machine.ts'
+import type { Experiment } from '../../rounds/experiment.ts'
+import { errorKinds } from '../../rounds/figures.ts'
+import { asLatency, asRate, type Case, type Measured } from '../../rounds/shape.ts'
 import { capacitiesOf, ofOwnCapacity, perSecond } from './rates.ts'
 import { sectionsOf } from './report.ts'
 import {

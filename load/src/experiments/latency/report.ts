@@ -1,9 +1,9 @@
 import { type Percentile, percentText } from '@onetrip/stack/measure/latencies.ts'
 import { FAILED } from '../../drivers/http/paced.ts'
-import { figure, withRange } from '../../experiment/figures.ts'
-import type { Rows } from '../../experiment/rows.ts'
-import type { Column, Section } from '../../experiment/section.ts'
 import { across, errors, range, ratio } from '../../reporting/columns.ts'
+import { figure, withRange } from '../../rounds/figures.ts'
+import type { Rows } from '../../rounds/rows.ts'
+import type { Column, Section } from '../../rounds/section.ts'
 import { perSecond } from './rates.ts'
 import { HIGHEST_RATE } from './search.ts'
 

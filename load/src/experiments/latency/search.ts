@@ -9,8 +9,8 @@ import { FAILED, runPaced } from '../../drivers/http/paced.ts'
 import type { Api } from '../../drivers/http/target.ts'
 import { arrivalTimes, secondsAt } from '../../drivers/pacer/arrivals.ts'
 import type { PacedGenerator } from '../../drivers/pacer/pacer.ts'
-import { errorKinds, figure } from '../../experiment/figures.ts'
-import type { Doubt, Measured } from '../../experiment/shape.ts'
+import { errorKinds, figure } from '../../rounds/figures.ts'
+import type { Doubt, Measured } from '../../rounds/shape.ts'
 
 /** The metric with the highest rate. */
 export const HIGHEST_RATE = 'highestRate'

@@ -2,8 +2,8 @@ import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import { fillKeys, keyName } from '../../drivers/redis/servers.ts'
-import { type Case, product } from '../../experiment/shape.ts'
 import { fromArticles, median, range, ratio } from '../../reporting/columns.ts'
+import { type Case, product } from '../../rounds/shape.ts'
 import type { Preset } from './redis.ts'
 
 /** Requests in the warm-up of a single command. */

@@ -7,7 +7,7 @@ import {
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
-import type { Experiment, RoundOptions, Run } from '../../experiment/experiment.ts'
+import type { Experiment, RoundOptions, Run } from '../../rounds/experiment.ts'
 import {
   asCost,
   asLatency,
@@ -16,7 +16,7 @@ import {
   type Factor,
   type Measured,
   product,
-} from '../../experiment/shape.ts'
+} from '../../rounds/shape.ts'
 import { addSettings, MOST, type RedisSettings } from './settings.ts'
 
 export type RedisOptions = RedisSettings & RoundOptions

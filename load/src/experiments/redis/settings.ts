@@ -1,6 +1,6 @@
 import { type Transport, transports } from '@onetrip/stack/address.ts'
 import { list, listOf, wholeNumber } from '@onetrip/stack/parsers.ts'
-import { type RedisBuild, redisBuild, redisBuilds } from '@onetrip/stack/redis.ts'
+import { type RedisBuild, redisBuild, redisBuilds } from '@onetrip/stack/start-redis.ts'
 import { type Command, Option } from 'commander'
 
 const numbers = (min: number, max: number) => list(wholeNumber(min, max))

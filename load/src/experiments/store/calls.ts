@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
-import { articleKeys, parseInfo, SessionStore, updateToken } from '@onetrip/session-store'
+import { articleKeys, parseInfo, SessionStore, writeSession } from '@onetrip/session-store'
 import { seededRandom, skewedItems } from '@onetrip/stack/measure/workload.ts'
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
@@ -147,7 +147,7 @@ async function callerOf({ store, user, operation, nextItem }: CallerOptions): Pr
   const { token } = await store.login(user)
   if (operation === 'record-view') return () => store.recordView(token, nextItem())
   const id = token.slice(0, token.indexOf('.'))
-  return () => store.run(updateToken(articleKeys, { id, user, item: nextItem() }, Date.now()))
+  return () => store.run(writeSession(articleKeys, { id, user, item: nextItem() }, Date.now()))
 }
 
 /** The sum of the counts of all items. */

@@ -10,12 +10,12 @@ import {
 } from '../../drivers/redis/links.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import type { Experiment } from '../../experiment/experiment.ts'
-import type { Result } from '../../experiment/result.ts'
-import type { Rows } from '../../experiment/rows.ts'
-import type { Section } from '../../experiment/section.ts'
-import { asCost, asRate, type Case, product } from '../../experiment/shape.ts'
 import { across, fromArticles, median, range, ratio } from '../../reporting/columns.ts'
+import type { Experiment } from '../../rounds/experiment.ts'
+import type { Result } from '../../rounds/result.ts'
+import type { Rows } from '../../rounds/rows.ts'
+import type { Section } from '../../rounds/section.ts'
+import { asCost, asRate, type Case, product } from '../../rounds/shape.ts'
 import { measureCalls, measureInThread, type Operation, operations } from './calls.ts'
 
 interface StoreOptions {
@@ -73,7 +73,7 @@ Examples:
   configure(command) {
     const operation = new Option(
       '--operation <name>',
-      'updateToken (as in Redis in Action), recordView, or the view of examples/pattern',
+      'writeSession (as in Redis in Action), recordView, or the view of examples/pattern',
     )
     const all = linkNames.join(',')
     const threads = "Redis's threads, including the main thread"
@@ -203,6 +203,6 @@ function bySize(all: Rows, name: string): Section {
 const hasSettings = (rows: Rows) =>
   rows.values('poolSize').length > 1 || rows.values('ioThreads').length > 1
 
-/** Whether the options match the articles: updateToken, one call at a time over one connection. */
+/** Whether the options match the articles: writeSession, one call at a time over one connection. */
 const isAsInArticles = (rows: Rows, { options }: Result) =>
   options.operation === 'update-token' && String(options.concurrency) === '1' && !hasSettings(rows)

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { completed } from '../../../src/cli.ts'
 import { experimentCommand, optionsOf } from '../../../src/command.ts'
 import { maxConnections } from '../../../src/drivers/redis/limits.ts'
-import type { Case } from '../../../src/experiment/shape.ts'
+import { experimentOf } from '../../../src/experiments/index.ts'
 import type { RedisOptions } from '../../../src/experiments/redis/redis.ts'
-import { experimentOf } from '../../../src/experiments.ts'
+import type { Case } from '../../../src/rounds/shape.ts'
 
 /** The options and the cases of `npm run load -- redis PRESET ARGUMENTS`. */
 function plan(preset: string, ...args: string[]) {

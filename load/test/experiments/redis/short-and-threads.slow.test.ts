@@ -1,6 +1,6 @@
 import { filesIn, processesOf, temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { describe, expect, test } from 'vitest'
-import type { Sample } from '../../../src/experiment/result.ts'
+import type { Sample } from '../../../src/rounds/result.ts'
 import { runExperiment } from '../../support/experiment.ts'
 import { runLoad } from '../../support/run.ts'
 

@@ -16,7 +16,7 @@ import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { freePorts } from '@onetrip/stack/ports.ts'
-import { buildRedis, startRedis } from '@onetrip/stack/redis.ts'
+import { buildRedis, startRedis } from '@onetrip/stack/start-redis.ts'
 import { startVitest } from 'vitest/node'
 import { type Suite, suites } from './suites.ts'
 

@@ -9,10 +9,10 @@ import {
   shortLivedConnection,
 } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
-import { isWritable, sendWith } from './frame.ts'
 import { notSent } from './outcomes.ts'
 import type { Sender } from './sender.ts'
 import { subscribeWith } from './subscribing.ts'
+import { isWritable, sendWith } from './write-frame.ts'
 
 export interface PoolOptions {
   redis: string | RedisOptions
@@ -30,7 +30,7 @@ interface Connection {
 }
 
 /**
- * Sends each list of commands as one frame (frame.ts) over the ready connection with the least in flight. Opens the
+ * Sends each list of commands as one frame (write-frame.ts) over the ready connection with the least in flight. Opens the
  * connections when it first sends something.
  *
  * @throws TypeError if the location is invalid, or an option is not supported.
@@ -67,7 +67,7 @@ export function pooled({ redis: location, poolSize, deadlineMs }: PoolOptions): 
   }
 
   return {
-    name: 'batch',
+    name: 'pool',
     async send({ commands }) {
       if (isClosed) throw notSent('the pool is closed')
       const one = leastUsed()

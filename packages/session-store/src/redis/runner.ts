@@ -51,7 +51,7 @@ export class Runner {
 
   /**
    * Sends the operation and reads its replies. The store's sender is `batching` (batching.ts) around `pooled` (pool.ts),
-   * which writes to the socket (frame.ts).
+   * which writes to the socket (write-frame.ts).
    *
    * @throws StoreError `ONETRIP_NOT_SENT`, `ONETRIP_OVERLOADED`, `ONETRIP_OUTCOME_UNKNOWN` or
    *   `ONETRIP_REFUSED`.

@@ -24,7 +24,7 @@ export const trimViews = (keys: Keys, id: string): Command => [
  * Keys: recent, login, viewed of the session, item counts. A partial failure leaves the records of the
  * commands before it.
  */
-export function updateToken(
+export function writeSession(
   keys: Keys,
   input: { id: string; user: string; item?: string | undefined },
   now: number,

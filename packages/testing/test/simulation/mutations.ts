@@ -147,7 +147,7 @@ export const mutations: readonly Mutation[] = [
       'yield { swept: users.length }',
     ],
   ]),
-  ...inFile('session-store/src/sessions/end.ts', [
+  ...inFile('session-store/src/sessions/log-out.ts', [
     ['a maximum of sessions ends one too many', 'sessions.slice(max)', 'sessions.slice(max - 1)'],
     ['a maximum of sessions is not enforced', 'sessions.slice(max)', 'sessions.slice(max + 100)'],
   ]),

@@ -1,5 +1,5 @@
 import { BACKGROUND_CLIENTS, BACKGROUND_RATE } from '../../../drivers/redis/background-load.ts'
-import { type Case, product } from '../../../experiment/shape.ts'
+import { type Case, product } from '../../../rounds/shape.ts'
 import type { Preset } from '../redis.ts'
 import { sets } from '../settings.ts'
 import { DELETIONS, deleteOnce, fillKey, LRANGE, loop, NOTHING, READ, types } from './measure.ts'

@@ -8,7 +8,7 @@ import { cpuDuring, microsPer } from '../../../drivers/redis/cost.ts'
 import { generateLoad } from '../../../drivers/redis/generator/load.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
 import { cpuBetween } from '../../../drivers/redis/threads.ts'
-import type { Case, Measured } from '../../../experiment/shape.ts'
+import type { Case, Measured } from '../../../rounds/shape.ts'
 
 export const NOTHING = 'nothing'
 export const LRANGE = 'LRANGE'

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { cpuDuring, microsPer } from '../../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
-import type { Case, Measured } from '../../../experiment/shape.ts'
+import type { Case, Measured } from '../../../rounds/shape.ts'
 import { benchmark } from './tests.ts'
 
 /** What redis-benchmark sends in the test of that name. */

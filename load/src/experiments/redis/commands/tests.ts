@@ -1,6 +1,6 @@
 import { measureBenchmark } from '../../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
-import type { Measured } from '../../../experiment/shape.ts'
+import type { Measured } from '../../../rounds/shape.ts'
 
 /** The default tests of redis-benchmark: arguments, and commands per second in the articles. */
 export const tests: Readonly<Record<string, readonly [args: string, inArticles?: number]>> = {

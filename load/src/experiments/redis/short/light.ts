@@ -5,7 +5,7 @@ import { cpuDuring, measureLoad, microsPer } from '../../../drivers/redis/cost.t
 import { generateLoad, type LoadOptions } from '../../../drivers/redis/generator/load.ts'
 import { encode } from '../../../drivers/redis/raw-connection.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
-import { type Case, type Measured, product } from '../../../experiment/shape.ts'
+import { type Case, type Measured, product } from '../../../rounds/shape.ts'
 
 /** Clients of the load `burst`, which connect at the same moment. */
 const BURST = 10

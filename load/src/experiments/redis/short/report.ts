@@ -1,9 +1,9 @@
 import { sum } from 'simple-statistics'
-import { figure } from '../../../experiment/figures.ts'
-import type { Result } from '../../../experiment/result.ts'
-import type { Row, Rows } from '../../../experiment/rows.ts'
-import type { Column, Section } from '../../../experiment/section.ts'
 import { errors, fromArticles, median, range, ratio } from '../../../reporting/columns.ts'
+import { figure } from '../../../rounds/figures.ts'
+import type { Result } from '../../../rounds/result.ts'
+import type { Row, Rows } from '../../../rounds/rows.ts'
+import type { Column, Section } from '../../../rounds/section.ts'
 import { articleShapes } from '../settings.ts'
 import { shapeOf } from './shapes.ts'
 

@@ -1,7 +1,7 @@
 import { cpuDuring, measureBenchmark, measureLoad } from '../../../drivers/redis/cost.ts'
 import type { LoadOptions } from '../../../drivers/redis/generator/load.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
-import type { Case, Measured } from '../../../experiment/shape.ts'
+import type { Case, Measured } from '../../../rounds/shape.ts'
 import { articleShapes } from '../settings.ts'
 
 /** The calls of redis-benchmark in the articles, with its option -k 0. `test` is its option -t. */

@@ -1,8 +1,8 @@
-import { figure, percent, withRange } from '../../../experiment/figures.ts'
-import type { Result } from '../../../experiment/result.ts'
-import type { Row, Rows } from '../../../experiment/rows.ts'
-import type { Section } from '../../../experiment/section.ts'
 import { across, errors, fromArticles, marked, range, ratio } from '../../../reporting/columns.ts'
+import { figure, percent, withRange } from '../../../rounds/figures.ts'
+import type { Result } from '../../../rounds/result.ts'
+import type { Row, Rows } from '../../../rounds/rows.ts'
+import type { Section } from '../../../rounds/section.ts'
 
 const RATE = 'perSecond'
 

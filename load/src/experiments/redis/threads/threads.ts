@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { limitedByGenerator, measureLoad } from '../../../drivers/redis/cost.ts'
 import type { RedisServer } from '../../../drivers/redis/server.ts'
 import { fillKeys } from '../../../drivers/redis/servers.ts'
-import { product } from '../../../experiment/shape.ts'
+import { product } from '../../../rounds/shape.ts'
 import type { Preset } from '../redis.ts'
 import { commandNames } from '../settings.ts'
 import {

@@ -15,7 +15,7 @@ export { oneByOne } from './sequential.ts'
 export const strategyNames = ['naive', 'sequential', 'pipeline', 'batch'] as const
 export type StrategyName = (typeof strategyNames)[number]
 
-const variants = { naive, sequential, pipeline }
+const strategies = { naive, sequential, pipeline }
 
 /** The options of a store that sends to one server with a strategy. */
 export function sendingBy(
@@ -23,5 +23,5 @@ export function sendingBy(
   { redis, poolSize, deadlineMs }: Target,
 ): { sender: Sender } | Omit<Target, 'deadlineMs'> {
   if (strategy === 'batch') return { redis, poolSize }
-  return { sender: variants[strategy]({ redis, poolSize, deadlineMs }) }
+  return { sender: strategies[strategy]({ redis, poolSize, deadlineMs }) }
 }

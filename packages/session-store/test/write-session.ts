@@ -1,6 +1,6 @@
 import type { SessionStore } from '../src/index.ts'
 import { issuedAt } from '../src/tokens/tokens.ts'
-import { updateToken } from '../src/views/record.ts'
+import { writeSession } from '../src/views/record.ts'
 import { idOf } from './fixture.ts'
 
 /** A token without a session. */
@@ -15,5 +15,5 @@ export async function runUpdateToken(
 ): Promise<void> {
   const { keys, tokens } = store
   const now = issuedAt(idOf(tokens.issue())) ?? 0 // by the clock of the store
-  await store.run(updateToken(keys, { id: tokens.verify(token), user, item }, now))
+  await store.run(writeSession(keys, { id: tokens.verify(token), user, item }, now))
 }

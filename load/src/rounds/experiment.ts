@@ -1,4 +1,4 @@
-import type { RedisBuild } from '@onetrip/stack/redis.ts'
+import type { RedisBuild } from '@onetrip/stack/start-redis.ts'
 import type { Command } from 'commander'
 import type { RedisServer, RedisServerOptions } from '../drivers/redis/server.ts'
 import type { Result } from './result.ts'

@@ -3,7 +3,7 @@ import { parseInfo, SessionStore, type SessionStoreOptions } from '@onetrip/sess
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { testModel } from '../../../packages/session-store/test/model-tests.ts'
-import { sendingBy, strategyNames } from '../src/variants/index.ts'
+import { sendingBy, strategyNames } from '../src/strategies/index.ts'
 import { secret } from './support.ts'
 
 const server = redisOfThisFile()

@@ -1,11 +1,11 @@
-import type { Experiment } from './experiment/experiment.ts'
-import { clients } from './experiments/clients/clients.ts'
-import { cluster } from './experiments/cluster/cluster.ts'
-import { http } from './experiments/http/http.ts'
-import { latency } from './experiments/latency/latency.ts'
-import { redisExperiments } from './experiments/redis/presets.ts'
-import { retention } from './experiments/retention/retention.ts'
-import { store } from './experiments/store/store.ts'
+import type { Experiment } from '../rounds/experiment.ts'
+import { clients } from './clients/clients.ts'
+import { cluster } from './cluster/cluster.ts'
+import { http } from './http/http.ts'
+import { latency } from './latency/latency.ts'
+import { redisExperiments } from './redis/presets.ts'
+import { retention } from './retention/retention.ts'
+import { store } from './store/store.ts'
 
 /** All experiments, in the order of `--help` and of reports. */
 export const experiments: readonly Experiment[] = [
