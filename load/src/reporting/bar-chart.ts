@@ -32,7 +32,7 @@ export function barChart(
   const scale = isLogarithmic ? ', on a logarithmic scale' : ''
   const labels = metrics.map(({ label }) => label).join(' and ')
   const title = escaped(`${labels}, median of the rounds${scale}${part}`)
-  const head = metrics.length > 1 ? LINE / 2 : 0
+  const head = LINE / 2
   const columns = metrics.map((metric, column) => {
     const left = column * (WIDTH + GAP)
     const values = shown.flatMap((bar) => bar.values[column] ?? [])
@@ -55,7 +55,7 @@ export function barChart(
       ].join('')
     })
     const title = `<text x="${left}" y="14" font-weight="bold">${escaped(metric.label)}</text>`
-    return [...(head ? [title] : []), ...lines].join('\n')
+    return [title, ...lines].join('\n')
   })
   const size = `0 0 ${metrics.length * (WIDTH + GAP) - GAP} ${head + shown.length * LINE}`
   const look = 'font-family="system-ui, sans-serif" font-size="12" fill="#787f88"'

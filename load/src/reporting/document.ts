@@ -14,7 +14,7 @@ import type { Table } from '../rounds/section.ts'
 import { type Case, metricOf } from '../rounds/shape.ts'
 import { barChart } from './bar-chart.ts'
 import { readResult, readResults } from './files.ts'
-import { code, overviewOf, plain, tableMarkdown } from './markdown.ts'
+import { code, overviewOf, plain, tableMarkdown, unmarked } from './markdown.ts'
 import { ioThreadsText, type Part, partOf } from './part.ts'
 
 interface Chart {
@@ -126,7 +126,8 @@ async function fill(path: string): Promise<void> {
 }
 
 /**
- * Replaces the tables and lists below the marks of a document.
+ * Replaces the tables and lists below the marks of a document. Rows are marked as doubtful only where the document has
+ * the notes that explain it.
  *
  * @throws Problem when the text has no marks, or a result lacks a table, row or column that a mark names.
  */
@@ -143,7 +144,12 @@ export async function withFigures(text: string, folder = published): Promise<str
   const replaced = text.replaceAll(marks, (_, name: string, table?: string, list?: string) => {
     const what = table ?? list ?? ''
     const part = parts.get(name)
-    const filled = part ? content(part, name, what) : table ? UNMEASURED : `- ${UNMEASURED_TEXT}`
+    const isExplained = text.includes(`<!-- ${name}, notes -->`)
+    const filled = part
+      ? content(isExplained ? part : unmarked(part), name, what)
+      : table
+        ? UNMEASURED
+        : `- ${UNMEASURED_TEXT}`
     return `<!-- ${name}, ${what} -->\n\n${filled}\n\n`
   })
   return replaced.replace(/\n+$/, '\n')

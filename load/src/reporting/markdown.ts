@@ -34,7 +34,7 @@ const MAX_ROWS = 6
 /** The overview of results by name of the file: commands, and the first rows of the main tables. */
 export function overviewOf(results: readonly { name: string; part: Part }[]): string {
   const shown = new Set<string>()
-  const texts = results.flatMap(({ name, part: { title, sections, result } }) => {
+  const texts = results.flatMap(({ name, part: { title, sections, result, notes } }) => {
     const line = `- \`${name}\`: ${code(result.command)}`
     const heading = `${title}: ${sections[0]?.title}`
     const table = sections[0]?.table
@@ -43,11 +43,29 @@ export function overviewOf(results: readonly { name: string; part: Part }[]): st
     const rows = table.rows.slice(0, MAX_ROWS)
     const isPart = rows.length < table.rows.length
     const note = isPart ? ` The table has ${MAX_ROWS} of ${table.rows.length} rows.` : ''
-    const main = [`## ${plain(heading)}`, tableMarkdown({ ...table, rows }), `${line}${note}`]
+    const words = new Set(rows.flat().flatMap((cell) => cell.split(' ')))
+    const legend = notes.filter(([mark = '']) => words.has(mark)).map((text) => `- ${plain(text)}`)
+    const list = [...legend, `${line}${note}`].join('\n')
+    const main = [`## ${plain(heading)}`, tableMarkdown({ ...table, rows }), list]
     return [`\n${main.join('\n\n')}`]
   })
   const commits = new Set(results.map(({ part }) => code(commitOf(part.result) ?? 'unknown')))
   return `${[INTRODUCTION, `\nCommit ${[...commits].join(', ')}.`, ...texts].join('\n')}\n`
+}
+
+/** The same tables without marks, for texts that do not explain them. */
+export function unmarked(part: Part): Part {
+  const marks = new Set(part.notes.map(([mark = '']) => mark))
+  const withoutMarks = (cell: string) =>
+    cell
+      .split(' ')
+      .filter((word) => !marks.has(word))
+      .join(' ')
+  const sections = part.sections.map((section) => ({
+    ...section,
+    table: { ...section.table, rows: section.table.rows.map((row) => row.map(withoutMarks)) },
+  }))
+  return { ...part, sections }
 }
 
 export function tableMarkdown({ head, rows, texts }: Table): string {

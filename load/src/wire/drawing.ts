@@ -14,7 +14,7 @@ const [WIDTH, LEFT, RIGHT] = [760, 72, 16]
 /** Of a lane: its title, the line of the store, the line of Redis. */
 const [LANE, TITLE, STORE, REDIS] = [150, 16, 62, 122]
 const [BLUE, GREY] = ['#3f86dd', '#787f88']
-const MAX_WORD = 8
+const MAX_WORD = 7
 
 /** An SVG image: a lane for each record, with time from left to right on the same axis. */
 export function drawing(records: readonly Recorded[]): string {

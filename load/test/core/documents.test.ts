@@ -89,10 +89,13 @@ test('replaces tables and lists below marks, and keeps all other text', async ()
   expect(await withFigures(filled, folder)).toBe(filled)
 })
 
-test('selects rows and columns by name, and keeps the marks of a row', async () => {
+test('selects rows and columns by name; marks a row where the text explains the mark', async () => {
   const folder = await folderOfResults({ doubts: ['generator'] })
-  const filled = await withFigures('<!-- a.json, table 1: naive; × naive, errors -->\n', folder)
-  expect(filled).toMatch(/^\| naive \\?\* +\| +1 \| +0 +\|$/m)
+  const table = '<!-- a.json, table 1: naive; × naive, errors -->\n'
+  expect(await withFigures(table, folder)).toMatch(/^\| naive +\| +1 \| +0 +\|$/m)
+  const filled = await withFigures(`${table}\n<!-- a.json, notes -->\n`, folder)
+  expect(filled).toMatch(/^\| naive \\\* +\| +1 \| +0 +\|$/m)
+  expect(filled).toMatch(/^- \\\* \S/m)
 })
 
 test.for([

@@ -14,7 +14,9 @@ const OLD_SHARE = /^\d+ %$/
 export function sectionsOf(rows: Rows): Section[] {
   const rates = rows.values('at')
   const heads = rates.map((at) => [
-    rows.find({ at })?.median(HIGHEST_RATE) ? `requests/s, ${at}` : `p99 ms at ${at}`,
+    rows.find({ at })?.median(HIGHEST_RATE)
+      ? `requests/s, ${at}`
+      : `p99 ms, ${shortOf(String(at))}`,
     { at },
   ])
   const first = rows.where({ at: rates[0] ?? '' })
@@ -32,6 +34,9 @@ export function sectionsOf(rows: Rows): Section[] {
   }
   return [summary, ...rows.by('at').map(({ rows: own }) => sectionAt(own)), capacity(rows)]
 }
+
+/** `2,000/s`, `90 % of its own` */
+const shortOf = (at: string) => at.replace(' requests/s', '/s').replace(' capacity', '')
 
 /** What a rate of 1,000 requests/s takes, from the middle one of the rates that all variants had. */
 function capacity(rows: Rows): Section {

@@ -96,7 +96,7 @@ Examples:
 
   factors: [
     { name: 'link' },
-    { name: 'concurrency', label: 'calls at a time' },
+    { name: 'concurrency', label: 'callers' },
     { name: 'strategy' },
     { name: 'poolSize', label: 'connections' },
     { name: 'ioThreads', label: 'I/O threads' },
@@ -168,7 +168,7 @@ Examples:
   sections: (rows, result) => [
     {
       title: 'Calls per second',
-      caption: `${result.options.operation ?? 'record-view'}, calls at a time: ${result.options.concurrency ?? result.options.callers}`,
+      caption: `${result.options.operation ?? 'record-view'}, callers: ${result.options.concurrency ?? result.options.callers}`,
       columns: [
         { head: 'PING ms', cell: (row) => row.median('pingMs')?.toPrecision(3) ?? '-' },
         range(RATE),
