@@ -16,7 +16,7 @@ export function sectionsOf(rows: Rows): Section[] {
   const heads = rates.map((at) => [
     rows.find({ at })?.median(HIGHEST_RATE)
       ? `requests/s, ${at}`
-      : `p99 ms, ${shortOf(String(at))}`,
+      : `p99 ms at ${shortOf(String(at))}`,
     { at },
   ])
   const first = rows.where({ at: rates[0] ?? '' })
