@@ -1,6 +1,6 @@
 import { parseRedisUrl } from '@onetrip/session-store'
 import fastify from 'fastify'
-import { loadConfig } from '../../apps/api/src/config.ts'
+import { loadConfig } from '../../apps/api/src/read-settings.ts'
 import {
   Login,
   limitQuery,

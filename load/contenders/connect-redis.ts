@@ -3,7 +3,7 @@ import session from '@fastify/session'
 import { parseRedisUrl } from '@onetrip/session-store'
 import { RedisStore } from 'connect-redis'
 import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
-import { type Config, loadConfig } from '../../apps/api/src/config.ts'
+import { type Config, loadConfig } from '../../apps/api/src/read-settings.ts'
 import {
   Login,
   limitQuery,

@@ -1,10 +1,10 @@
 import { seconds, wholeNumber } from '@onetrip/stack/parsers.ts'
 import { print } from '@onetrip/stack/terminal.ts'
 import { Command, Option } from 'commander'
+import type { Experiment, RoundOptions } from './experiments/experiment.ts'
 import { addOutputs, type OutputFlags, prepareOutputs } from './reporting/outputs.ts'
 import { partOf } from './reporting/part.ts'
 import { resultText } from './reporting/terminal.ts'
-import type { Experiment, RoundOptions } from './rounds/experiment.ts'
 import { runExperiment } from './run.ts'
 
 export interface Invocation {

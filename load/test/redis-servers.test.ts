@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { RedisServer } from '../src/drivers/redis/server.ts'
 import { redisForEach } from '../src/drivers/redis/servers.ts'
-import type { Context } from '../src/rounds/experiment.ts'
+import type { Context } from '../src/experiments/experiment.ts'
 import { product } from '../src/rounds/shape.ts'
 
 test('only the Redis of the measured case runs, and all of them at the end', async () => {

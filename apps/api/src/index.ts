@@ -1,7 +1,7 @@
 export type { Authenticator } from './authenticator.ts'
-export { type Config, loadConfig } from './config.ts'
 export { deviceLabel } from './device-label.ts'
 export { ApiError, type ApiErrorCode, type ErrorKind } from './errors.ts'
+export { type Config, loadConfig } from './read-settings.ts'
 export {
   type RedisLocation,
   redisLocation,

@@ -1,6 +1,6 @@
 import { parseLocation, type RedisLocation, sentinel as toPrimary } from '@onetrip/cluster'
 import { type RedisOptions, secretIn } from '@onetrip/session-store'
-import type { Config } from './config-schema.ts'
+import type { Config } from './settings.ts'
 
 export type { RedisLocation }
 

@@ -1,6 +1,6 @@
 import { cluster, partitionedKeys } from '@onetrip/cluster'
 import { articleKeys, SessionStore, type SessionStoreOptions } from '@onetrip/session-store'
-import type { Config } from './config.ts'
+import type { Config } from './read-settings.ts'
 import { redisLocation, serverIn } from './redis-location.ts'
 import { naiveOnCluster, type StrategyName, sendingBy } from './strategies/index.ts'
 

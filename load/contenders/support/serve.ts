@@ -3,7 +3,7 @@ import { parseRedisUrl, type Sender, SessionStore } from '@onetrip/session-store
 // of them.
 import { buildApp } from '../../../apps/api/src/app.ts'
 import { trustingAuthenticator } from '../../../apps/api/src/authenticator.ts'
-import { loadConfig } from '../../../apps/api/src/config.ts'
+import { loadConfig } from '../../../apps/api/src/read-settings.ts'
 import { comparedStrategies } from '../../src/compared-strategies.ts'
 import type { Contender, ContenderOptions } from './contender.ts'
 

@@ -1,6 +1,6 @@
-import type { Experiment } from '../rounds/experiment.ts'
 import { clients } from './clients/clients.ts'
 import { cluster } from './cluster/cluster.ts'
+import type { Experiment } from './experiment.ts'
 import { http } from './http/http.ts'
 import { latency } from './latency/latency.ts'
 import { redisExperiments } from './redis/presets.ts'

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
+import type { Experiment } from '../experiments/experiment.ts'
 import { experimentOf, experiments } from '../experiments/index.ts'
-import type { Experiment } from '../rounds/experiment.ts'
 import { FORMAT, type Result } from '../rounds/result.ts'
 import { partOf } from './part.ts'
 

@@ -1,5 +1,5 @@
 import { ioThreadsText as wordingOf } from '@onetrip/stack/redis-info.ts'
-import type { Experiment } from '../rounds/experiment.ts'
+import type { Experiment } from '../experiments/experiment.ts'
 import { percent } from '../rounds/figures.ts'
 import { IO_THREADS, type Result } from '../rounds/result.ts'
 import { Rows } from '../rounds/rows.ts'

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { experimentCommand, optionsOf } from '../../src/command.ts'
+import type { Experiment } from '../../src/experiments/experiment.ts'
 import { http as httpExperiment } from '../../src/experiments/http/http.ts'
 import { experiments } from '../../src/experiments/index.ts'
-import type { Experiment } from '../../src/rounds/experiment.ts'
 import { variants } from '../../src/variants.ts'
 
 /** The command of an experiment with an empty action. Errors are thrown instead of printed. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Experiment, Run } from '../../src/experiments/experiment.ts'
 import { partOf } from '../../src/reporting/part.ts'
-import type { Experiment, Run } from '../../src/rounds/experiment.ts'
 import { orderOf } from '../../src/rounds/rounds.ts'
 import type { Measured } from '../../src/rounds/shape.ts'
 import { runExperiment } from '../../src/run.ts'

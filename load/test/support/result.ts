@@ -1,4 +1,4 @@
-import type { Experiment } from '../../src/rounds/experiment.ts'
+import type { Experiment } from '../../src/experiments/experiment.ts'
 import { ELSEWHERE, FORMAT, type Result, type Sample } from '../../src/rounds/result.ts'
 import type { Case } from '../../src/rounds/shape.ts'
 

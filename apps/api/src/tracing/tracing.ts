@@ -14,7 +14,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config.ts'
+import type { Config } from '../read-settings.ts'
 import { settlesWithin } from '../settles-within.ts'
 
 // serve.ts imports this file dynamically, and only if an export endpoint is set.

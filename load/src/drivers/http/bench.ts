@@ -1,6 +1,6 @@
 import { runningRedis } from '@onetrip/stack/address.ts'
 import { type WorkloadOptions, workload } from '@onetrip/stack/measure/workload.ts'
-import type { Context } from '../../rounds/experiment.ts'
+import type { Context } from '../../experiments/experiment.ts'
 import { IO_THREADS } from '../../rounds/result.ts'
 import { matches } from '../../rounds/rows.ts'
 import type { Case } from '../../rounds/shape.ts'

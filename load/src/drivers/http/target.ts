@@ -18,7 +18,7 @@ import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { type StackOptions, startStack } from '@onetrip/stack/stack.ts'
 import { buildRedis, type RedisBuild } from '@onetrip/stack/start-redis.ts'
 import { print } from '@onetrip/stack/terminal.ts'
-import type { Context } from '../../rounds/experiment.ts'
+import type { Context } from '../../experiments/experiment.ts'
 import { type Variant, variantProgram, variants } from '../../variants.ts'
 import { type LinkPlan, links, openLink } from '../redis/links.ts'
 

@@ -1,7 +1,7 @@
 import { formCluster } from '@onetrip/stack/cluster/form.ts'
 import { freePorts } from '@onetrip/stack/ports.ts'
 import { Redis } from 'ioredis'
-import type { Context } from '../../rounds/experiment.ts'
+import type { Context } from '../../experiments/experiment.ts'
 import type { RedisServer } from './server.ts'
 
 /**

@@ -6,7 +6,7 @@ import { startRelay } from '@onetrip/stack/relay/process.ts'
 import { bandwidth, duration } from '@onetrip/stack/relay/units.ts'
 import { InvalidArgumentError } from 'commander'
 import { median } from 'simple-statistics'
-import type { Context } from '../../rounds/experiment.ts'
+import type { Context } from '../../experiments/experiment.ts'
 import { encode, rawSocket } from './raw-connection.ts'
 import type { RedisServer } from './server.ts'
 

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import type { Context } from '../../rounds/experiment.ts'
+import type { Context } from '../../experiments/experiment.ts'
 import { matches } from '../../rounds/rows.ts'
 import type { Case } from '../../rounds/shape.ts'
 import { holdConnections } from './generator/load.ts'

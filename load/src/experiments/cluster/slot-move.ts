@@ -3,7 +3,7 @@ import { partitionedKeys } from '@onetrip/cluster'
 import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { executionMicros, fillByScript } from '../../drivers/redis/commands.ts'
-import type { Context } from '../../rounds/experiment.ts'
+import type { Context } from '../../experiments/experiment.ts'
 import type { Case, Measured } from '../../rounds/shape.ts'
 
 interface Node {

@@ -7,7 +7,7 @@ import {
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
-import type { Experiment, RoundOptions, Run } from '../../rounds/experiment.ts'
+import type { Experiment, RoundOptions, Run } from '../../experiments/experiment.ts'
 import {
   asCost,
   asLatency,

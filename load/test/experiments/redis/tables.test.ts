@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { Experiment } from '../../../src/experiments/experiment.ts'
 import { experimentOf } from '../../../src/experiments/index.ts'
 import { partOf } from '../../../src/reporting/part.ts'
-import type { Experiment } from '../../../src/rounds/experiment.ts'
 import { resultOf, runsOf } from '../../support/result.ts'
 
 const ioThreads = experimentOf('redis threads') as Experiment

@@ -53,7 +53,8 @@ return users`
  * Ends sessions. Returns the user of each session that existed, `GUEST` for a guest session or for remains.
  *
  * One script for all sessions that share the key login: no failure leaves a part of a session, or ends one without
- * telling those that wait for its end. A concurrent view or refresh cannot bring a session back.
+ * telling those that wait for its end. A concurrent view or refresh cannot bring a session back: each only changes records
+ * that exist, or undoes what it wrote (`recordOrUndo` in views/record.ts).
  *
  * Keys of each: login, recent, viewed, data.
  *

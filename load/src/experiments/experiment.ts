@@ -1,15 +1,15 @@
 import type { RedisBuild } from '@onetrip/stack/start-redis.ts'
 import type { Command } from 'commander'
 import type { RedisServer, RedisServerOptions } from '../drivers/redis/server.ts'
-import type { Result } from './result.ts'
-import type { Rows } from './rows.ts'
-import type { Section } from './section.ts'
-import type { Case, Facts, Measured, Shape } from './shape.ts'
+import type { Result } from '../rounds/result.ts'
+import type { Rows } from '../rounds/rows.ts'
+import type { Section } from '../rounds/section.ts'
+import type { Case, Facts, Measured, Shape } from '../rounds/shape.ts'
 
 /**
  * Declares an experiment: its options, cases and metrics, how to measure one case once, and its tables. The
  * command, `--help`, the order of rounds, progress, interrupts, files and comparisons are derived from it. Each
- * module in `experiments/` exports one, and `experiments.ts` lists them.
+ * folder exports one, and `index.ts` lists them.
  */
 export interface Experiment<Options extends object = object, Bench = unknown> extends Shape {
   /** The heading of its results. */

@@ -1,12 +1,12 @@
 import { redisUrlOf, secretIn } from '@onetrip/session-store'
 import { envSchema } from 'env-schema'
 import { Type } from 'typebox'
-import { type Config, configSchema } from './config-schema.ts'
 import { redisLocation, topologyOf } from './redis-location.ts'
 import { removedSettings } from './removed-settings.ts'
+import { type Config, configSchema } from './settings.ts'
 import { trustedProxies } from './trust-proxy.ts'
 
-export type { Config } from './config-schema.ts'
+export type { Config } from './settings.ts'
 
 /**
  * Reads and validates the settings: the environment, and a `.env` file in the current folder if there is one.

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { loadConfig } from '../src/config.ts'
-import { configSchema } from '../src/config-schema.ts'
+import { loadConfig } from '../src/read-settings.ts'
 import { redisLocation } from '../src/redis-location.ts'
 import { removedSettings } from '../src/removed-settings.ts'
+import { configSchema } from '../src/settings.ts'
 
 const SESSION_SECRETS = 'x'.repeat(32)
 
