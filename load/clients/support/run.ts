@@ -3,7 +3,7 @@ import { callFor, percentilesOf, warmUp } from '../../src/drivers/redis/callers.
 import type { Plan, Session } from '../../src/experiments/clients/plan.ts'
 
 /** Records a page view. Resolves with the user of the session. */
-type View = (session: Session, item: string) => Promise<unknown>
+export type View = (session: Session, item: string) => Promise<unknown>
 
 /**
  * Runs the client that the command line names. Each line of standard input starts the next step: connect and warm up,

@@ -3,13 +3,13 @@ import { join, relative } from 'node:path'
 import { repository } from '@onetrip/stack/places.ts'
 import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf, launch } from '@onetrip/stack/program.ts'
-import { print, printError, step } from '@onetrip/stack/terminal.ts'
+import { print, printError } from '@onetrip/stack/terminal.ts'
 import { Command } from 'commander'
 import type { Invocation } from '../command.ts'
 import { commandLineOf } from '../command-line.ts'
 import { generatorProgram } from '../drivers/redis/generator/program.ts'
 import { requireBuild } from '../drivers/redis/server.ts'
-import { buildGo } from '../experiments/clients/programs.ts'
+import { build as buildClients, builds } from '../experiments/clients/builds.ts'
 import { type GitState, gitState, published } from '../measure/machine.ts'
 import { type PublishedRun, publishedRuns } from './runs.ts'
 
@@ -41,14 +41,16 @@ Then update the figures in the documents: npm run load -- document`,
     })
 }
 
-/** Builds what the runs need, before the first of them. @throws Problem when a build fails, or Go is missing. */
+/** Builds what the runs need, before the first of them. @throws Problem when a build fails, or a language is missing. */
 async function buildAll(signal: AbortSignal): Promise<void> {
   for (const build of ['patched', 'stock', 'baseline', 'tools'] as const) {
     await requireBuild(build, signal)
   }
   await generatorProgram(signal)
-  if (!(await step('Building the Go clients', () => buildGo(signal)))) {
-    throw new Problem('The published results have clients in Go. Install Go.')
+  for (const runtime of ['go', 'rust', 'bun'] as const) {
+    if ((await buildClients(runtime, signal)) === null) {
+      throw new Problem(`The published results have clients in ${builds[runtime].label}.`)
+    }
   }
 }
 

@@ -30,7 +30,7 @@ export const publishedRuns: readonly PublishedRun[] = Object.entries({
   short:
     '110 redis short --builds stock,patched --threads 1,2 --idle 0,10000 --transports tcp --rounds 5 --duration 0.5',
   clients:
-    '150 clients --clients batch,ioredis,ioredis-auto,node-redis,glide,rueidis,go-redis-auto --duration 1',
+    '230 clients --clients batch,ioredis,ioredis-auto,iovalkey,node-redis,glide,bun,redis-rs,rueidis,go-redis,go-redis-auto --duration 1',
   pattern: `105 store --operation pattern --strategies naive,sequential,pipeline,batch --links ${links} --concurrency 1,64`,
   store:
     '90 store --strategies naive,sequential,pipeline,batch,transaction,script --rounds 2 --duration 0.8',

@@ -1,17 +1,12 @@
-import { execFile } from 'node:child_process'
-import { devNull } from 'node:os'
-import { promisify } from 'node:util'
 import { temporaryFolder } from '@onetrip/stack/testing/folders.ts'
 import { expect, test } from 'vitest'
-import { clientNames, goFolder, isGo } from '../../src/experiments/clients/programs.ts'
+import { build, type Runtime } from '../../src/experiments/clients/builds.ts'
+import { clientNames, runtimeOf } from '../../src/experiments/clients/programs.ts'
 import { runExperiment } from '../support/experiment.ts'
 
 const quick = ['--rounds=1', '--duration=0.2', '--callers=1,16']
-// Builds them before the clock of a test starts: on a new machine, downloads and compiler take minutes.
-const noGo = await promisify(execFile)('go', ['build', '-o', devNull, '.'], { cwd: goFolder }).then(
-  () => null,
-  (error: Error) => `Go or its modules are missing: ${error.message}`,
-)
+const needing = (runtime: Runtime | null) =>
+  clientNames.filter((name) => runtimeOf(name) === runtime)
 
 async function expectAll(clients: readonly string[]): Promise<void> {
   const { result } = await runExperiment('clients', [...quick, `--clients=${clients}`])
@@ -26,18 +21,31 @@ async function expectAll(clients: readonly string[]): Promise<void> {
 }
 
 test('measures the clients for Node', async () => {
-  await expectAll(clientNames.filter((name) => !isGo(name)))
+  await expectAll(needing(null))
 })
 
-test('measures the clients for Go', async ({ skip }) => {
-  skip(noGo !== null, noGo ?? '')
-  await expectAll(clientNames.filter(isGo))
-})
+// On a new machine, downloads and compilers take minutes.
+const BUILD_MS = 600_000
 
-test('leaves the Go clients out without Go, and says so', async () => {
-  const { text, result } = await runExperiment('clients', [...quick, '--clients=ioredis,rueidis'], {
-    PATH: await temporaryFolder(),
-  })
+test.for(['go', 'rust', 'bun'] as const)(
+  'measures the clients for %s',
+  { timeout: BUILD_MS },
+  async (runtime, { signal, skip }) => {
+    const versions = await build(runtime, signal).catch((error: Error) => skip(error.message))
+    skip(versions === null, `${runtime} is missing`)
+    expect(versions).toMatch(/\d+\.\d+/)
+    await expectAll(needing(runtime))
+  },
+)
+
+test('leaves out the clients whose language is missing, and says so', async () => {
+  const { text, result } = await runExperiment(
+    'clients',
+    [...quick, '--clients=ioredis,rueidis,redis-rs,bun'],
+    { PATH: await temporaryFolder() },
+  )
   expect(text).toMatch(/^Go +not installed: rueidis left out$/m)
+  expect(text).toMatch(/^Rust +not installed: redis-rs left out$/m)
+  expect(text).toMatch(/^Bun +not installed: bun left out$/m)
   expect(new Set(result.samples.map(({ case: one }) => one.client))).toEqual(new Set(['ioredis']))
 })

@@ -11,8 +11,9 @@ import { packageVersion } from '../../measure/machine.ts'
 import { range, ratio } from '../../reporting/columns.ts'
 import { asCost, asRate, product } from '../../rounds/shape.ts'
 import { countViews } from '../store/calls.ts'
+import { build, builds } from './builds.ts'
 import type { Plan } from './plan.ts'
-import { buildGo, type ClientName, clientNames, isGo, measureClient } from './programs.ts'
+import { type ClientName, clientNames, measureClient, runtimeOf } from './programs.ts'
 
 interface ClientsOptions {
   clients: ClientName[]
@@ -45,9 +46,10 @@ Each caller records page views in a loop, with a session of its own and items by
 process of its own (load/clients), over TCP on this machine, with the settings that its documentation recommends:
   batch, pipeline-framed  our store, which also verifies the signature of a token
   NAME-auto               five calls per view, which the client pipelines by itself
-  others                  a pipeline per view; rueidis and go-redis are written in Go
-The Go clients need Go and access to their modules; without Go they are left out. After each run, the number of views
-is compared with those that Redis counted. "reads" is the number of times that Redis read from a socket: it is small if
+  bun                     Bun's own client, in Bun: five calls per view, too
+  others                  a pipeline per view; rueidis and go-redis are written in Go, redis-rs in Rust
+These need Go, Rust's cargo, or npm for Bun, and access to their packages; without the tool they are left out. After
+each run, the number of views is compared with those that Redis counted. "reads" is the number of times that Redis read from a socket: it is small if
 the views of many callers arrive together.
 
 Examples:
@@ -79,14 +81,17 @@ Examples:
   baseline: () => ({ client: 'batch' }),
 
   async prepare(context, { clients, callers }) {
-    const ofGo = clients.filter(isGo)
-    const build = () => buildGo(context.signal)
-    const go = ofGo.length > 0 && (await context.step('Building the Go clients', build))
-    const packages = ['ioredis', 'redis', '@valkey/valkey-glide'].map(packageVersion)
-    context.describe('software', {
-      Clients: packages.join(', '),
-      ...(go !== false && { Go: go ?? `not installed: ${ofGo.join(', ')} left out` }),
-    })
+    const packages = ['ioredis', 'iovalkey', 'redis', '@valkey/valkey-glide'].map(packageVersion)
+    context.describe('software', { Clients: packages.join(', ') })
+    const missing = new Set<ClientName>()
+    for (const [runtime, names] of Map.groupBy(clients, runtimeOf)) {
+      if (runtime === null) continue
+      const { label } = builds[runtime]
+      const versions = await build(runtime, context.signal)
+      const lack = `not installed: ${names.join(', ')} left out`
+      context.describe('software', { [label]: versions ?? lack })
+      if (versions === null) for (const name of names) missing.add(name)
+    }
     const server = await context.startRedis({ build: 'patched' })
     const monitor = await RedisMonitor.connect(server.url)
     context.defer(() => monitor.close())
@@ -104,7 +109,7 @@ Examples:
     const sessions = await Promise.all(Array.from({ length: maxInFlight }, logIn))
     const items = Array.from({ length: VIEWS }, skewedItems(ITEMS, seededRandom(SEED)))
     const plan = { url: `redis://127.0.0.1:${server.port}`, sessions, items, secret }
-    return { server, store, monitor, plan, clients: clients.filter((name) => go || !isGo(name)) }
+    return { server, store, monitor, plan, clients: clients.filter((name) => !missing.has(name)) }
   },
 
   cases: ({ clients }, { callers }) => product({ callers, client: clients }),

@@ -1,21 +1,13 @@
-import { execFile } from 'node:child_process'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { repository } from '@onetrip/stack/places.ts'
-import { messageOf, Problem } from '@onetrip/stack/problem.ts'
 import { endOf, launch } from '@onetrip/stack/program.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
-import { programsFolder } from '../../drivers/redis/generator/program.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { cpuBetween, readCpu } from '../../drivers/redis/threads.ts'
 import { removeGlideSockets } from '../../variants.ts'
+import { builds, folder, type Runtime } from './builds.ts'
 import type { Plan } from './plan.ts'
 
-const folder = join(repository, 'load/clients')
-export const goFolder = join(folder, 'go')
-
-/** The file of `load/clients` that runs a client; the folder `go` runs several. */
+/** The file or folder of `load/clients` that runs a client. */
 const files = {
   batch: 'onetrip.ts',
   'pipeline-framed': 'onetrip.ts',
@@ -23,7 +15,10 @@ const files = {
   'ioredis-auto': 'ioredis.ts',
   'node-redis': 'node-redis.ts',
   'node-redis-auto': 'node-redis.ts',
+  iovalkey: 'ioredis.ts',
   glide: 'glide.ts',
+  bun: 'bun.ts',
+  'redis-rs': 'rust',
   rueidis: 'go',
   'go-redis': 'go',
   'go-redis-auto': 'go',
@@ -32,31 +27,21 @@ const files = {
 export type ClientName = keyof typeof files
 
 export const clientNames = Object.keys(files) as ClientName[]
-export const isGo = (name: ClientName): boolean => files[name] === 'go'
 
-const goProgram = () => join(programsFolder(), 'go-clients')
+/** What the client needs besides Node; null for nothing. */
+export function runtimeOf(name: ClientName): Runtime | null {
+  const file = files[name].replace('.ts', '')
+  return file in builds ? (file as Runtime) : null
+}
 
-/**
- * Builds the Go clients.
- *
- * @returns the versions of Go and the clients; null if Go is not installed.
- * @throws Problem when the build fails; the reason of `signal`.
- */
-export async function buildGo(signal: AbortSignal): Promise<string | null> {
-  await mkdir(programsFolder(), { recursive: true })
-  const go = async (...args: string[]) =>
-    (await promisify(execFile)('go', args, { cwd: goFolder, signal })).stdout
-  try {
-    await go('build', '-buildvcs=false', '-o', goProgram(), '.')
-    const facts = await go('version', '-m', goProgram())
-    const versions = facts.matchAll(/(go1\S+)$|redis\/((?:rueidis|go-redis)\S*\s+v\S+)/gm)
-    return [...versions].map(([, ...found]) => found.join('').replace('\t', ' ')).join(', ')
-  } catch (cause) {
-    signal.throwIfAborted()
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
-    const help = 'Leave them out with --clients, or check the access to their modules.'
-    throw new Problem(`The Go clients could not be built. ${help}\n${messageOf(cause)}`, { cause })
-  }
+function programOf(client: ClientName): string[] {
+  const runtime = runtimeOf(client)
+  const isScript = files[client].endsWith('.ts')
+  return [
+    runtime === null ? process.execPath : builds[runtime].program,
+    ...(isScript ? [join(folder, files[client])] : []),
+    client,
+  ]
 }
 
 /**
@@ -70,8 +55,7 @@ export async function measureClient(
   { client, plan, signal }: { client: ClientName; plan: Plan; signal: AbortSignal },
 ) {
   signal.throwIfAborted()
-  const node = [process.execPath, join(folder, files[client])]
-  const [command = '', ...args] = [...(isGo(client) ? [goProgram()] : node), client]
+  const [command = '', ...args] = programOf(client)
   let reply = Promise.withResolvers<Record<string, number>>()
   const running = launch({
     name: `the client ${client}`,
