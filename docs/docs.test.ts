@@ -32,6 +32,21 @@ function anchorsOf(path: string): string[] {
   )
 }
 
+test('packages, templates, the ranges between them, and the CHANGELOG have one version', () => {
+  const read = (path: string) => readFileSync(join(root, path), 'utf8')
+  const { version, workspaces } = JSON.parse(read('package.json'))
+  const manifests = [...workspaces, 'templates/*'].map((folder) => `${folder}/package.json`)
+  for (const path of globSync(manifests, { cwd: root })) {
+    const text = read(path)
+    expect(JSON.parse(text).version, path).toBe(version)
+    for (const range of matches(text, /"@onetrip\/[\w-]+": "(.+)"/g)) {
+      expect(['*', `^${version}`], path).toContain(range)
+    }
+  }
+  expect(matches(read('CHANGELOG.md'), /^## (.+?) \(\d{4}-\d\d-\d\d\)$/gm)[0]).toBe(version)
+  expect(read('packages/session-store/README.md')).toContain(`session-store-${version}.tgz`)
+})
+
 describe.each(documents)('%s', (name) => {
   const path = join(root, name)
   const text = readFileSync(path, 'utf8')

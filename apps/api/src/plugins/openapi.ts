@@ -3,6 +3,7 @@ import { cookieName, errorBody } from '@onetrip/session-store/fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { Type } from 'typebox'
+import manifest from '../../package.json' with { type: 'json' }
 import { ApiError, type ErrorKind, errorTable } from '../errors.ts'
 
 const DESCRIPTION = `Login sessions, recent sessions and viewed items in Redis. Recording a view takes one round trip.
@@ -35,7 +36,7 @@ export const openapiPlugin = fp<OpenapiOptions>(
         openapi: '3.1.0',
         info: {
           title: 'Onetrip',
-          version: '0.1.0',
+          version: manifest.version,
           description: DESCRIPTION,
           license: { name: 'MIT', identifier: 'MIT' },
         },
