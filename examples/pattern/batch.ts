@@ -15,16 +15,14 @@ const options = {
   socketTimeout: 10_000,
 }
 
-interface Waiting extends PromiseWithResolvers<readonly unknown[]> {
-  commands: readonly Command[]
-}
+type Waiting = PromiseWithResolvers<readonly unknown[]> & { commands: readonly Command[] }
 
 export async function openSessions(url: string) {
   const redis = new Redis(url, options)
   redis.on('error', () => {}) // calls fail with the same error, and ioredis connects again
   await redis.connect()
 
-  let queue: Waiting[] = []
+  const queue: Waiting[] = []
   const send: Send = (commands) => {
     if (queue.length === 0) setImmediate(flush) // after the other requests of this turn
     const waiting = { commands, ...Promise.withResolvers<readonly unknown[]>() }
@@ -33,19 +31,21 @@ export async function openSessions(url: string) {
   }
 
   async function flush() {
-    const waiting = queue
-    queue = []
-    const pipeline = redis.pipeline()
-    for (const { commands } of waiting) {
-      for (const [name, ...args] of commands) pipeline.call(name, ...args)
-    }
-    const results = (await pipeline.exec()) ?? []
-    for (const { commands, resolve, reject } of waiting) {
-      const own = results.splice(0, commands.length)
-      // An error reaches only its own call: Redis has executed the commands of the others.
-      const failed = own.find(([error]) => error !== null)
-      if (failed) reject(failed[0])
-      else resolve(own.map(([, reply]) => reply))
+    const waiting = queue.splice(0)
+    try {
+      const pipeline = redis.pipeline()
+      for (const [name, ...args] of waiting.flatMap((one) => one.commands))
+        pipeline.call(name, ...args)
+      const results = (await pipeline.exec()) ?? []
+      for (const { commands, resolve, reject } of waiting) {
+        const own = results.splice(0, commands.length)
+        // An error reaches only its own call: Redis has executed the commands of the others.
+        const failed = own.find(([error]) => error !== null)
+        if (failed) reject(failed[0])
+        else resolve(own.map(([, reply]) => reply))
+      }
+    } catch (error) {
+      for (const { reject } of waiting) reject(error) // so that nobody waits for ever
     }
   }
 

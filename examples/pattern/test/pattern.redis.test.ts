@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { repository } from '@onetrip/stack/places.ts'
 import { redisForThisTest, redisOfThisFile } from '@onetrip/stack/testing/redis.ts'
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { Pipeline } from 'ioredis'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Model } from '../../../packages/session-store/test/model.ts'
 import * as batch from '../batch.ts'
 import * as naive from '../naive.ts'
@@ -16,6 +19,7 @@ const server = redisOfThisFile()
 const patterns = { naive, sequential, pipeline, batch }
 const names = Object.keys(patterns) as (keyof typeof patterns)[]
 
+const biome = join(repository, 'node_modules/.bin/biome')
 const fileOf = (name: string) => join(import.meta.dirname, '..', `${name}.ts`)
 const textOf = (name: string) => readFileSync(fileOf(name), 'utf8')
 
@@ -131,6 +135,33 @@ describe.each(names)('%s', (name) => {
     const [, ...imports] = text.match(/^import .*/gm) ?? []
     expect(imports).toEqual(["import { Redis } from 'ioredis'"])
   })
+})
+
+test('batch: if a whole batch fails, each of its calls does, and the next batch works', async () => {
+  const sessions = await openForThisTest('batch')
+  const exec = vi.spyOn(Pipeline.prototype, 'exec').mockRejectedValueOnce(new Error('broken'))
+  onTestFinished(() => exec.mockRestore())
+  const logins = await Promise.allSettled(['ada', 'bob'].map((user) => sessions.login(user)))
+  expect(logins).toMatchObject([
+    { reason: { message: 'broken' } },
+    { reason: { message: 'broken' } },
+  ])
+  expect(await sessions.login('ada')).toMatch(/\S/)
+})
+
+// To update it: npx vitest run --project redis examples/pattern -u
+test('batch.js is batch.ts without types and try-out', async () => {
+  const [code = ''] = textOf('batch').split('\nif (import.meta.main)')
+  const format = execFile(biome, ['format', '--stdin-file-path=batch.js'])
+  format.stdin?.end(stripTypeScriptTypes(code))
+  const javaScript = (await Array.fromAsync(format.stdout ?? [])).join('')
+  const path = join(import.meta.dirname, '../batch.js')
+  await expect(javaScript).toMatchFileSnapshot(path)
+  const { openSessions }: typeof batch = await import(path)
+  const sessions = await openSessions(server.socket)
+  onTestFinished(() => sessions.close())
+  const token = await sessions.login('ada')
+  expect(await sessions.view(token, 'book')).toMatchObject({ user: 'ada' })
 })
 
 const pairs = (flat: readonly string[]): [item: string, views: number][] =>
