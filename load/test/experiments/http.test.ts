@@ -36,8 +36,8 @@ test('one table has the ratios under all conditions, each to the baseline under 
       '× naive with 64 callers (range)',
       '× naive with one caller at 1 ms (range)',
       '× naive with 64 callers at 1 ms (range)',
-      'API CPU µs /request',
-      'Redis CPU µs /request',
+      'API CPU µs /request (range)',
+      'Redis CPU µs /request (range)',
     ],
     rows: [
       ['naive', '1', '1', '1', '1 *', '390', '282'],

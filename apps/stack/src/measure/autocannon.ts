@@ -5,7 +5,7 @@ import { type SpeedSample, sampleSpeed } from './speed.ts'
 import { type Call, TIMEOUT_S } from './workload.ts'
 
 // The only file that uses autocannon, and only for saturation: with a fixed rate, version 9 reports wrong
-// latencies and sends in bursts (docs/method.md). Latencies are taken from its events.
+// latencies and sends in bursts (docs/measurements/autocannon.md). Latencies are taken from its events.
 
 interface SaturationOptions {
   url: string

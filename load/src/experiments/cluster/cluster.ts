@@ -142,8 +142,8 @@ Examples:
       columns: [
         range('mainCpuMicros'),
         'busiestMicros',
-        'otherCpuMicros',
-        'clientCpuMicros',
+        range('otherCpuMicros'),
+        range('clientCpuMicros'),
         'batches',
         'commands',
         'bytesIn',

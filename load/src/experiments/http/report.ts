@@ -45,9 +45,9 @@ export function sectionsOf(rows: Rows): Section[] {
       'connections',
       'commands',
       'roundTrips',
-      'apiCpuMicros',
-      'redisMainCpuMicros',
-      'redisCpuMicros',
+      range('apiCpuMicros'),
+      range('redisMainCpuMicros'),
+      range('redisCpuMicros'),
       errors,
     ],
   })
@@ -61,8 +61,8 @@ export function sectionsOf(rows: Rows): Section[] {
             caption: `Requests/s compared with ${base}; CPU time with ${nameOf(main)}`,
             columns: [
               ...across(rows, Object.fromEntries(heads), ratio(RATE, '')),
-              'apiCpuMicros',
-              'redisCpuMicros',
+              range('apiCpuMicros'),
+              range('redisCpuMicros'),
             ],
           },
           ...conditions.map((values) => perRequest(`, ${nameOf(values)}`, rows.where(values))),

@@ -89,8 +89,8 @@ function sectionAt(rows: Rows): Section {
       { head: 'requests due', cell: (row) => figure(row.total('due')) },
       errors,
       'late',
-      'apiCpuMicros',
-      'redisCpuMicros',
+      range('apiCpuMicros'),
+      range('redisCpuMicros'),
     ],
   }
 }

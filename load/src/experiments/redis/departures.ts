@@ -5,7 +5,7 @@ import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
 import { generateLoad, holdConnections } from '../../drivers/redis/generator/load.ts'
-import { errors, median, range, ratio } from '../../reporting/columns.ts'
+import { errors, range, ratio } from '../../reporting/columns.ts'
 import { product } from '../../rounds/shape.ts'
 import type { Preset } from './redis.ts'
 
@@ -97,7 +97,7 @@ Examples:
         range('max', 'longest wait ms'),
         ratio('max', '× stock'),
         range('mainCpuMicros', 'main thread CPU µs /client'),
-        median('cpuMicros', 'all threads CPU µs /client'),
+        range('cpuMicros', 'all threads CPU µs /client'),
         errors,
       ],
     },

@@ -2,7 +2,7 @@ import { GENERATOR_LIMIT } from '@onetrip/stack/measure/generator-limit.ts'
 import { cpuDuring, microsPer } from '../../drivers/redis/cost.ts'
 import { redisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import { fillKeys, keyName } from '../../drivers/redis/servers.ts'
-import { fromArticles, median, range, ratio } from '../../reporting/columns.ts'
+import { fromArticles, range, ratio } from '../../reporting/columns.ts'
 import { type Case, product } from '../../rounds/shape.ts'
 import type { Preset } from './redis.ts'
 
@@ -115,7 +115,7 @@ Examples:
         fromArticles('articles values/s', articles, 'command', 'values'),
         'p50',
         'p99',
-        median('mainCpuMicros', 'main thread CPU µs /value'),
+        range('mainCpuMicros', 'main thread CPU µs /value'),
         'ceiling',
         'redisBusy',
         'generatorBusy',

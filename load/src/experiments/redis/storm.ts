@@ -108,7 +108,7 @@ Examples:
         'p99',
         'max',
         range('mainCpuMicros'),
-        'cpuMicros',
+        range('cpuMicros'),
         errors,
       ],
     },

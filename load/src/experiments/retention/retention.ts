@@ -121,7 +121,7 @@ Examples:
         'megabytes',
         'removed',
         range('seconds'),
-        'mainCpuMicros',
+        range('mainCpuMicros'),
         'slow',
         'longestMs',
         'p50',

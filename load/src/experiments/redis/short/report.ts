@@ -31,7 +31,7 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       caption: `${options.connections} concurrent short connections: connect, GET, read the reply, close`,
       columns: [
         ...main('connection', '× stock'),
-        median('cpuMicros', 'all threads CPU µs /connection'),
+        range('cpuMicros', 'all threads CPU µs /connection'),
         'systemCalls',
         range('perSecond', 'connections/s'),
         'p99',
@@ -62,9 +62,9 @@ export function sectionsOf(rows: Rows, { options }: Result): Section[] {
       rows: of('rates'),
       caption: 'Short connections at a constant rate; several clients connect at the same moment',
       columns: [
-        median('cpuMicros', 'all threads CPU µs /connection'),
+        range('cpuMicros', 'all threads CPU µs /connection'),
         ratio('cpuMicros', '× stock'),
-        median('mainCpuMicros', 'main thread CPU µs /connection'),
+        range('mainCpuMicros', 'main thread CPU µs /connection'),
         ratio('mainCpuMicros', 'main thread × stock'),
         'p50',
         'p99',
