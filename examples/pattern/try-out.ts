@@ -17,7 +17,7 @@ export async function tryOut(open: (url: string) => Promise<Sessions>): Promise<
     await show(await open(url))
   } catch (error) {
     console.error(
-      `${String(error).replace(/\.$/, '')}. Is Redis running? REDIS_URL sets its address (default redis://127.0.0.1:6379).`,
+      `${String(error).replace(/\.$/, '')}. Is Redis running, and does REDIS_URL (default redis://127.0.0.1:6379) have its password?`,
     )
     process.exit(1)
   }

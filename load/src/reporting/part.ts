@@ -97,6 +97,7 @@ function settingsText(settings: Readonly<Record<string, unknown>>): string {
     return 'name' in value ? String(value.name) : JSON.stringify(value)
   }
   return Object.entries(settings)
+    .filter(([, value]) => !Array.isArray(value) || value.length > 0)
     .map(([name, value]) => `${name} ${text(value)}`)
     .join(', ')
 }
