@@ -46,7 +46,7 @@ export type RequestSession<Fields extends object = DeclaredFields> = Omit<
   Logins
 >
 
-const BEARER = /^bearer +(.*)/is
+const BEARER = 'bearer '
 
 /** Implements `RequestSession` and `ResponseSession` for both frameworks. */
 export class WebSession<Fields extends object = DeclaredFields> {
@@ -107,8 +107,12 @@ export class WebSession<Fields extends object = DeclaredFields> {
 
   /** The token of `Authorization: Bearer`; undefined if there is none or the option `bearer` is false. */
   #bearer(): string | undefined {
-    const { authorization = '' } = this.#request.headers
-    return this.#web.bearer ? BEARER.exec(authorization)?.[1] : undefined
+    const { authorization } = this.#request.headers
+    if (!this.#web.bearer || authorization === undefined) return undefined
+    if (authorization.slice(0, BEARER.length).toLowerCase() !== BEARER) return undefined
+    let start = BEARER.length
+    while (authorization[start] === ' ') start++
+    return authorization.slice(start)
   }
 
   /**
