@@ -29,8 +29,10 @@ export const publishedRuns: readonly PublishedRun[] = Object.entries({
   storm: '105 redis storm --duration 3',
   short:
     '110 redis short --builds stock,patched --threads 1,2 --idle 0,10000 --transports tcp --rounds 5 --duration 0.5',
+  // Its warm counterparts are rows of `http`.
+  'http-fresh': '35 http --variants node-redis,batch --rounds 3 --duration 2 --processes fresh',
   clients:
-    '230 clients --clients batch,ioredis,ioredis-auto,iovalkey,node-redis,glide,bun,redis-rs,rueidis,go-redis,go-redis-auto --duration 1',
+    '195 clients --clients batch,ioredis,ioredis-auto,iovalkey,node-redis,glide,bun,redis-rs,rueidis,go-redis,go-redis-auto --duration 0.8',
   pattern: `105 store --operation pattern --strategies naive,sequential,pipeline,batch --links ${links} --concurrency 1,64`,
   store:
     '90 store --strategies naive,sequential,pipeline,batch,transaction,script --rounds 2 --duration 0.8',
