@@ -22,10 +22,10 @@ export const publishedRuns: readonly PublishedRun[] = Object.entries({
     '430 latency --variants naive,pipeline,batch,node-redis --rate 500,2000,10000 --shares 50,90 --limit p99<10 --rounds 2 --duration 1.5 --processes warm',
   'http-redis':
     '160 http --variants naive,batch --redis-build stock,patched --io-threads 1,2 --rounds 5 --duration 3',
-  departures: '75 redis departures --builds stock,patched --threads 1 --rounds 5',
+  departures: '105 redis departures --threads 1 --rounds 3 --duration 0.3',
   // Fewer clients: `stock` may take a minute to kill 10,000 with I/O threads.
   'departures-threads':
-    '60 redis departures --builds stock,patched --threads 2 --idle 2000 --rounds 3',
+    '45 redis departures --builds stock,patched --threads 2 --idle 2000 --rounds 3',
   storm: '105 redis storm --duration 3',
   short:
     '110 redis short --builds stock,patched --threads 1,2 --idle 0,10000 --transports tcp --rounds 5 --duration 0.5',

@@ -46,7 +46,7 @@ const charts: readonly Chart[] = [
     image: 'departures',
     result: 'departures',
     metrics: ['max'],
-    shows: () => true,
+    shows: ({ departure }) => !/another/.test(String(departure)),
   },
 ]
 

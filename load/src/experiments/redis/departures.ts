@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseInfo } from '@onetrip/session-store'
 import { Problem } from '@onetrip/stack/problem.ts'
+import type { RedisBuild } from '@onetrip/stack/start-redis.ts'
 import { until } from '@onetrip/stack/until.ts'
 import { Redis } from 'ioredis'
 import { cpuDuring } from '../../drivers/redis/cost.ts'
@@ -11,6 +12,10 @@ import type { Preset } from './redis.ts'
 
 const FIN = 'end of their process'
 const KILL = 'CLIENT KILL'
+/** The clients are those of another, stopped Redis: the wait is for cores and the kernel, not for the Redis measured. */
+const ELSEWHERE = 'end, of another Redis'
+/** Their user, whom CLIENT KILL names: other filters cost system calls. */
+const USER = 'leaving'
 
 /** PINGs per second of the client that stays. */
 const RATE = 1_000
@@ -25,9 +30,11 @@ export const departures: Preset = {
   summary: 'the longest wait of another client when thousands of clients leave at once',
   about: `
 Idle clients leave at the same moment: their process is killed, so that the kernel closes (FIN) all of their connections, or
-an operator ends them with CLIENT KILL. Meanwhile another client sends ${RATE} PINGs per second; a PING's latency counts
+an operator ends them with CLIENT KILL USER. Meanwhile another client sends ${RATE} PINGs per second; a PING's latency counts
 from when it is due, so the longest one shows for how long Redis served nobody. The CPU time per client that left is
 that of the departure, less that of as many seconds with PINGs only.
+In the case "${ELSEWHERE}", the process has its connections to a Redis that is stopped: what is left of the wait is not
+that of the Redis measured, but of the kernel and of programs that share its cores.
 
 Examples:
   npm run load -- redis departures --idle 2000 --threads 1 --builds stock,patched`,
@@ -42,12 +49,22 @@ Examples:
 
   // Their descriptors are those of the holder. Redis starts without them, so that all cases share it.
   server: ({ idle }) => ({ busy: Math.max(...idle), idle: [0] }),
-  cases: ({ idle }) => product({ departure: [FIN, KILL], leaving: idle }),
+  cases: ({ idle }) => product({ departure: [FIN, KILL, ELSEWHERE], leaving: idle }),
 
-  async measure({ departure, leaving }, { server, target }, { options, context: { signal } }) {
+  async measure({ departure, leaving, threads, build }, { server, target }, { options, context }) {
+    const { signal } = context
     const count = Number(leaving)
     const admin = new Redis(server.socket)
-    const holder = await holdConnections(target, count, signal)
+    await admin.call('ACL', 'SETUSER', USER, 'on', 'nopass')
+    const config = { maxclients: String(count + 100), 'io-threads': String(threads) }
+    const other =
+      departure === ELSEWHERE
+        ? await context.startRedis({ build: build as RedisBuild, config })
+        : null
+    const holder = other
+      ? await holdConnections({ port: other.port }, count, signal)
+      : await holdConnections(target, count, signal, ['AUTH', USER, ''])
+    if (other) process.kill(other.pid, 'SIGSTOP')
     const done = new AbortController()
     const pings = generateLoad({
       target: { socket: server.socket },
@@ -66,8 +83,10 @@ Examples:
     try {
       const { cpu: before } = await cpuDuring(server, () => rest(options.duration * 1_000))
       const { cpu } = await cpuDuring(server, async () => {
-        if (departure === FIN) holder.signal('SIGKILL')
-        else await admin.call('CLIENT', 'KILL', 'LADDR', `127.0.0.1:${server.port}`)
+        if (departure === KILL) {
+          holder.signal('SIGSTOP') // it would compete with Redis for cores
+          await admin.call('CLIENT', 'KILL', 'USER', USER)
+        } else holder.signal('SIGKILL')
         if (!(await until(hasLeft, { timeoutMs: LEAVE_MS, everyMs: 20, signal }))) {
           throw new Problem(`Redis still has clients ${LEAVE_MS / 1_000} s after they left.`)
         }
@@ -85,7 +104,9 @@ Examples:
     } finally {
       done.abort()
       admin.disconnect()
-      await Promise.allSettled([pings, holder.stop()])
+      holder.signal('SIGKILL')
+      if (other) process.kill(other.pid, 'SIGCONT')
+      await Promise.allSettled([pings, holder.stop(), other?.stop()])
     }
   },
 

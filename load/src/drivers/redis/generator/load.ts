@@ -78,7 +78,7 @@ export async function generateLoad(options: LoadOptions): Promise<Load> {
 }
 
 /**
- * Opens idle connections and keeps them open. Each sends one PING, so that Redis has accepted it.
+ * Opens idle connections and keeps them open. Each sends one command, so that Redis has accepted it.
  *
  * @throws ProgramError when Redis does not accept all of them; the reason of `signal`.
  */
@@ -86,11 +86,12 @@ export async function holdConnections(
   target: LoadOptions['target'],
   count: number,
   signal: AbortSignal,
+  command = ['PING'],
 ) {
   return await startProgram({
     name: `the holder of ${count} idle connections`,
     command: await generatorProgram(signal),
-    args: ['hold', addressOf(target), String(count), '0', '0', '0', '1', '1', 'PING'],
+    args: ['hold', addressOf(target), String(count), '0', '0', '0', '1', '1', ...command],
     ready: /^holding/,
     readyTimeoutMs: 120_000,
     signal,
