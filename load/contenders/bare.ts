@@ -15,7 +15,7 @@ import { processMetrics } from './support/metrics.ts'
 import { closeOnSignal } from './support/serve.ts'
 
 // The upper limit of the framework: Fastify with the schemas of the routes and constant answers, without tokens and
-// metrics of requests. The difference between bare and noop is the cost of apps/api.
+// metrics of requests.
 
 const config = loadConfig()
 const app = fastify()

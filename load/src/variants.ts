@@ -6,7 +6,6 @@ import { packageVersion } from './measure/machine.ts'
 
 /** The programs in `load/contenders`, with the npm package of the client that each one uses. */
 const clients = {
-  noop: null,
   bare: null,
   'node-redis': 'redis',
   glide: '@valkey/valkey-glide',
@@ -33,7 +32,6 @@ export const descriptions: Readonly<Record<Variant, string>> = {
   'pipeline-framed':
     'a long-lived connection, one pipeline per request, encoded by the store as one string',
   batch: 'a long-lived connection, one pipeline for up to 64 concurrent requests',
-  noop: 'no Redis: the API with constant replies of Redis',
   bare: 'no Redis: an upper bound, a Fastify route with the same schemas and constant answers',
   'node-redis': 'node-redis: a pipeline per request, as in its documentation',
   glide: 'valkey-glide: a pipeline per request, as in its documentation',

@@ -13,7 +13,7 @@ const short = ['--rounds=1', '--duration=1', '--warmup=0', '--reads=0', ...few]
 
 describe('npm run load', () => {
   test('starts its own stack, measures variants and contenders, and stops the stack', async () => {
-    const variants = ['naive', 'pipeline', 'noop', 'glide']
+    const variants = ['naive', 'pipeline', 'bare', 'glide']
     const env = { REDIS_POOL_SIZE: '2', REDIS_IO_THREADS: '2' }
     const { text, result } = await runExperiment(
       'http',

@@ -17,7 +17,7 @@ const links = 'loopback,0.3ms@1Gb/s,1ms@1Gb/s'
  */
 export const publishedRuns: readonly PublishedRun[] = Object.entries({
   // The steps, and how long requests wait.
-  http: `530 http --variants ${steps},noop,bare --rounds 7 --duration 3 --processes warm`,
+  http: `530 http --variants ${steps},bare --rounds 7 --duration 3 --processes warm`,
   latency:
     '430 latency --variants naive,pipeline,batch,node-redis --rate 500,2000,10000 --shares 50,90 --limit p99<10 --rounds 2 --duration 1.5 --processes warm',
   'http-redis':

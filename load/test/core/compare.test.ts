@@ -64,6 +64,6 @@ describe('compare', () => {
 
   test('needs two rounds of the same case', () => {
     expect(() => compare(before, resultWith({ batch: [1] }), 0.1)).toThrow('two or more rounds')
-    expect(() => compare(before, resultWith({ noop: naive }), 0.1)).toThrow('of the same cases')
+    expect(() => compare(before, resultWith({ bare: naive }), 0.1)).toThrow('of the same cases')
   })
 })

@@ -46,7 +46,7 @@ export const saturationDoubts: Readonly<Record<string, Doubt>> = {
 
 /** The variant that the others are compared with: the first one in `usual` that was measured, else the first one. */
 export function baselineVariant(_: Case, cases: readonly Case[]): Partial<Case> {
-  const usual = ['naive', 'naive-lean', 'sequential', 'pipeline', 'noop']
+  const usual = ['naive', 'naive-lean', 'sequential', 'pipeline']
   const found = usual.find((name) => cases.some(({ variant }) => variant === name))
   return { variant: found ?? cases[0]?.variant ?? '' }
 }
