@@ -45,7 +45,7 @@ export const sendPipeline: Send = async (redis, commands) => {
 function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[]> {
   return new Promise((resolve, reject) => {
     if (commands.length === 0) return resolve([])
-    const text = encode(commands) // first: it must not throw after ioredis expects replies
+    const [text, encoding] = encode(commands) // first: it must not throw after ioredis expects replies
     // Otherwise ioredis would keep the frame in its offline queue, which some clients have.
     if (!isWritable(redis)) return reject(notSent('there is no connection'))
     const replies = new Replies(commands.length, resolve)
@@ -58,7 +58,7 @@ function sendFrame(redis: Redis, commands: readonly Command[]): Promise<Outcome[
     const { commandQueue } = redis as unknown as QueueOfReplies
     const place = commandQueue.peekBack()
     for (let index = 1; index < commands.length; index++) commandQueue.push(place)
-    redis.stream.write(text)
+    redis.stream.write(text, encoding)
   })
 }
 
@@ -114,28 +114,28 @@ const sink = {
   write() {},
 } as unknown as Parameters<Redis['sendCommand']>[1]
 
-function encode(commands: readonly Command[]): string {
+function encode(commands: readonly Command[]): [frame: string, encoding: 'latin1' | 'utf8'] {
   const frame = encodeWith(commands, (text) => text.length)
   // Redis counts bytes. Usually all characters are ASCII: to ask once is cheaper than for each argument.
   return Buffer.byteLength(frame) === frame.length
-    ? frame
-    : encodeWith(commands, (text) => Buffer.byteLength(text))
+    ? [frame, 'latin1']
+    : [encodeWith(commands, (text) => Buffer.byteLength(text)), 'utf8']
 }
 
-/** Constants are cheaper to append than templates. */
-const lengths = Array.from({ length: 128 }, (_, length) => `$${length}\r\n`)
+/** Constants are cheaper to append than templates, and fewer parts leave less to the garbage collector. */
+const lengths = Array.from({ length: 128 }, (_, length) => `\r\n$${length}\r\n`)
 
 function encodeWith(commands: readonly Command[], lengthOf: (text: string) => number): string {
   let frame = ''
   for (const command of commands) {
-    frame += `*${command.length}\r\n`
+    frame += `*${command.length}`
     for (const argument of command) {
       const text = typeof argument === 'string' ? argument : String(argument)
       const length = lengthOf(text)
-      frame += lengths[length] ?? `$${length}\r\n`
+      frame += lengths[length] ?? `\r\n$${length}\r\n`
       frame += text
-      frame += '\r\n'
     }
+    frame += '\r\n'
   }
   return frame
 }
