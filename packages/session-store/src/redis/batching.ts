@@ -1,20 +1,12 @@
-import type { CommandList } from '../command.ts'
 import { BatchTrace, batchChannel } from '../diagnostics.ts'
 import { type Outcome, withOmitted } from './outcomes.ts'
-import type { Sender } from './sender.ts'
+import type { Sender, Waiting } from './sender.ts'
 
 /**
  * A batch has a quarter of the operations in flight, so that Redis works while this process sends the next one, but at
  * least 16 and at most 64. With 16 to 1,024 callers, these limits took the least CPU time (2026-11-23).
  */
 const [MIN_OPERATIONS, MAX_OPERATIONS, MAX_SHARE] = [16, 64, 1 / 4]
-
-/** The operation of one caller, which waits for its outcomes. */
-interface Waiting {
-  readonly list: CommandList
-  resolve(outcomes: readonly Outcome[]): void
-  reject(error: unknown): void
-}
 
 /**
  * Batches the operations of all callers of one event-loop turn, and sends them together with `sender`. The commands of
@@ -33,29 +25,39 @@ export function batching(sender: Sender): Sender {
     scheduled = undefined
     const waiting = queue
     queue = []
-    void sendTogether(sender, waiting).then(() => {
-      inFlight -= waiting.length
-    })
+    // First the count, then the callers: their next operations must not find these in flight.
+    sendTogether(sender, waiting).then(
+      (all) => {
+        inFlight -= waiting.length
+        all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
+      },
+      (error: unknown) => {
+        inFlight -= waiting.length
+        for (const one of waiting) one.reject(error)
+      },
+    )
+  }
+
+  function enqueue(waiting: Waiting): void {
+    inFlight++
+    queue.push(waiting)
+    const full = Math.min(MAX_OPERATIONS, Math.max(MIN_OPERATIONS, inFlight * MAX_SHARE))
+    if (queue.length >= full) flush()
+    else scheduled ??= setImmediate(flush)
   }
 
   return {
     name: sender.name,
+    enqueue,
     close: () => sender.close(),
     ...(sender.connections && { connections: sender.connections.bind(sender) }),
     ...(sender.subscribe && { subscribe: sender.subscribe.bind(sender) }),
-    send: (list) =>
-      new Promise((resolve, reject) => {
-        inFlight++
-        queue.push({ list, resolve, reject })
-        const full = Math.min(MAX_OPERATIONS, Math.max(MIN_OPERATIONS, inFlight * MAX_SHARE))
-        if (queue.length >= full) flush()
-        else scheduled ??= setImmediate(flush)
-      }),
+    send: (list) => new Promise((resolve, reject) => enqueue({ list, resolve, reject })),
   }
 }
 
-/** Sends the operations one after the other, and gives each caller its outcomes. */
-async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<void> {
+/** Sends the operations one after the other. Resolves with the outcomes of each. */
+function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promise<Outcome[][]> {
   const commands = waiting.flatMap(({ list }) => list.commands)
   const send = async () => {
     const outcomes = withOmitted(await sender.send({ commands }), commands.length)
@@ -66,14 +68,7 @@ async function sendTogether(sender: Sender, waiting: readonly Waiting[]): Promis
       return outcomes.slice(start, end)
     })
   }
-  try {
-    const all = await (batchChannel.hasSubscribers
-      ? traced(send, waiting, commands.length)
-      : send())
-    all.forEach((outcomes, index) => void waiting[index]?.resolve(outcomes))
-  } catch (error) {
-    for (const { reject } of waiting) reject(error)
-  }
+  return batchChannel.hasSubscribers ? traced(send, waiting, commands.length) : send()
 }
 
 function traced(

@@ -8,7 +8,7 @@ import {
   type RedisOptions,
   shortLivedConnection,
 } from './connection.ts'
-import { Deadlines } from './deadlines.ts'
+import { Deadline, Deadlines } from './deadlines.ts'
 import { notSent } from './outcomes.ts'
 import type { Sender } from './sender.ts'
 import { subscribeWith } from './subscribing.ts'
@@ -73,12 +73,13 @@ export function pooled({ redis: location, poolSize, deadlineMs }: PoolOptions): 
       const one = leastUsed()
       if (!one) throw noConnection()
       one.inFlight++
-      const late = stalls.start(() => reopen(one.redis))
+      const stall = new Stall(one.redis)
+      stalls.start(stall)
       try {
         publishRoundTrip(commands.length)
         return await sendTo(one.redis, commands)
       } finally {
-        stalls.stop(late)
+        stalls.stop(stall)
         one.inFlight--
       }
     },
@@ -116,10 +117,19 @@ function serverOf(redis: Redis | undefined): string {
   return `${remoteAddress}:${remotePort}`
 }
 
-/** Without this, TCP would detect a vanished peer only after about 15 minutes. */
-function reopen(redis: Redis): void {
-  // Not disconnect(), which waits until the peer closes the connection, too.
-  redis.stream?.destroy(new Error('no reply for too long'))
+/** Reopens a connection. Without this, TCP would detect a vanished peer only after about 15 minutes. */
+class Stall extends Deadline {
+  readonly #redis: Redis
+
+  constructor(redis: Redis) {
+    super()
+    this.#redis = redis
+  }
+
+  override onLate(): void {
+    // Not disconnect(), which waits until the peer closes the connection, too.
+    this.#redis.stream?.destroy(new Error('no reply for too long'))
+  }
 }
 
 interface Closable {

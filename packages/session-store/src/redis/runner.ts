@@ -1,9 +1,16 @@
 import type { CommandList, Operation } from '../command.ts'
 import { OperationTrace, operationChannel } from '../diagnostics.ts'
 import type { StoreError } from '../errors.ts'
-import { Deadlines } from './deadlines.ts'
-import { lateReply, notSent, operationError, overloaded, readOutcomes } from './outcomes.ts'
-import type { NodeSender, Sender } from './sender.ts'
+import { Deadline, Deadlines } from './deadlines.ts'
+import {
+  lateReply,
+  notSent,
+  type Outcome,
+  operationError,
+  overloaded,
+  readOutcomes,
+} from './outcomes.ts'
+import type { NodeSender, Sender, Waiting } from './sender.ts'
 
 /** The result or the error of one server that holds keys. */
 export type NodeResult<Result> = {
@@ -19,6 +26,67 @@ interface Limits {
   deadlineMs: number
   /** Maximum number of operations in flight; more are rejected. */
   maxInFlight: number
+}
+
+/**
+ * An operation in flight: one object for its promise, its deadline and its place in a batch, because what lives until the
+ * reply is what the garbage collector copies.
+ */
+class Attempt<Result> extends Deadline implements Waiting {
+  readonly list: CommandList
+  readonly promise: Promise<Result>
+  readonly #operation: Operation<Result>
+  readonly #deadlines: Deadlines
+  readonly #settled: () => void
+  readonly #resolve: (result: Result) => void
+  readonly #reject: (error: unknown) => void
+  #isLate = false
+
+  constructor(
+    operation: Operation<Result>,
+    list: CommandList,
+    deadlines: Deadlines,
+    settled: () => void,
+  ) {
+    super()
+    this.list = list
+    this.#operation = operation
+    this.#deadlines = deadlines
+    this.#settled = settled
+    const { promise, resolve, reject } = Promise.withResolvers<Result>()
+    this.promise = promise
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  resolve(outcomes: readonly Outcome[]): void {
+    if (!this.#settle()) return
+    try {
+      this.#resolve(readOutcomes(this.#operation, outcomes))
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  reject(error: unknown): void {
+    if (this.#settle()) this.fail(error)
+  }
+
+  fail(error: unknown): void {
+    this.#reject(operationError(error, this.#operation.readOnly))
+  }
+
+  override onLate(): void {
+    this.#isLate = true
+    this.fail(lateReply(this.#operation.readOnly))
+  }
+
+  /** Whether the call still waits. */
+  #settle(): boolean {
+    this.#settled()
+    this.#deadlines.stop(this)
+    return !this.#isLate
+  }
 }
 
 /** Runs operations with a sender, and applies the deadline, the limit in flight and the table of errors. */
@@ -57,24 +125,20 @@ export class Runner {
    *   `ONETRIP_REFUSED`.
    */
   run<Result>(operation: Operation<Result>): Promise<Result> {
-    const send = (list: CommandList) =>
-      this.#attempt(
-        () => this.sender.send(list),
-        (outcomes) => readOutcomes(operation, outcomes),
-        operation.readOnly,
-      )
-    if (!operationChannel.hasSubscribers) return send(operation)
+    if (!operationChannel.hasSubscribers) return this.#attempt(this.sender, operation)
     const { commands } = operation
     const trace = new OperationTrace(commands)
-    return operationChannel.tracePromise(() => send({ commands, trace }), trace)
+    const traced = () => this.#attempt(this.sender, operation, { list: { commands, trace } })
+    return operationChannel.tracePromise(traced, trace)
   }
 
   /** The servers that hold keys. @throws StoreError as `run`, if they are not known. */
   async nodes(timeoutMs = this.#limits.deadlineMs): Promise<readonly NodeSender[]> {
     const { sender } = this
     if (sender.nodes) {
-      const known = () => sender.nodes?.() ?? []
-      return await this.#attempt(known, (nodes) => nodes, true, timeoutMs)
+      const known = { send: () => sender.nodes?.() as Promise<never[]> }
+      const list = { commands: [], readOnly: true, read: (nodes: unknown) => nodes as NodeSender[] }
+      return await this.#attempt(known, list, { timeoutMs })
     }
     const name = sender.connections?.().server ?? sender.name
     return [{ name, send: (list) => sender.send(list) }]
@@ -91,12 +155,7 @@ export class Runner {
     operation: Operation<Result>,
     timeoutMs = this.#limits.deadlineMs,
   ): Promise<Result> {
-    return this.#attempt(
-      () => node.send({ commands: operation.commands }),
-      (outcomes) => readOutcomes(operation, outcomes),
-      true,
-      timeoutMs,
-    )
+    return this.#attempt(node, { ...operation, readOnly: true }, { timeoutMs })
   }
 
   /**
@@ -143,40 +202,43 @@ export class Runner {
   }
 
   /** Settles within the time. Without `timeoutMs`, the limit in flight applies, too. */
-  #attempt<Sent, Result>(
-    start: () => Promise<Sent> | Sent,
-    read: (sent: Sent) => Result,
-    readOnly: boolean,
-    timeoutMs?: number,
+  #attempt<Result>(
+    sender: Pick<Sender, 'send' | 'enqueue'>,
+    operation: Operation<Result>,
+    { list = operation, timeoutMs }: { list?: CommandList; timeoutMs?: number } = {},
   ): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const fail = (error: unknown) => reject(operationError(error, readOnly))
-      if (this.#isClosed) return fail(notSent('the store is closed'))
-      const isFull = this.#inFlight >= this.#limits.maxInFlight
-      if (isFull && timeoutMs === undefined) return fail(overloaded(this.#inFlight))
+    const deadlines = timeoutMs === undefined ? this.#deadlines : new Deadlines(timeoutMs)
+    const attempt = new Attempt(operation, list, deadlines, this.#settled)
+    const isFull = this.#inFlight >= this.#limits.maxInFlight
+    if (this.#isClosed) attempt.fail(notSent('the store is closed'))
+    else if (isFull && timeoutMs === undefined) attempt.fail(overloaded(this.#inFlight))
+    else {
       this.#inFlight++
-      let isLate = false
-      const deadlines = timeoutMs === undefined ? this.#deadlines : new Deadlines(timeoutMs)
-      const deadline = deadlines.start(() => {
-        isLate = true
-        fail(lateReply(readOnly))
-      })
-      const settle = (answer: () => void) => {
-        this.#inFlight--
-        if (this.#inFlight === 0) this.#onIdle?.()
-        deadlines.stop(deadline)
-        if (isLate) return
-        try {
-          answer()
-        } catch (error) {
-          fail(error)
-        }
-      }
-      started(start).then(
-        (sent) => settle(() => resolve(read(sent))),
-        (error: unknown) => settle(() => fail(error)),
-      )
-    })
+      deadlines.start(attempt)
+      if (sender.enqueue) sender.enqueue(attempt)
+      else
+        started(() => sender.send(list)).then(
+          (outcomes) => attempt.resolve(outcomes),
+          (error: unknown) => attempt.reject(error),
+        )
+    }
+    return attempt.promise
+  }
+
+  readonly #ended = <Result>(result: Result): Result => {
+    this.#calls--
+    if (this.#calls === 0) this.#onIdle?.()
+    return result
+  }
+
+  readonly #failed = (error: unknown): never => {
+    this.#ended(undefined)
+    throw error
+  }
+
+  readonly #settled = (): void => {
+    this.#inFlight--
+    if (this.#inFlight === 0) this.#onIdle?.()
   }
 
   async #close(): Promise<void> {

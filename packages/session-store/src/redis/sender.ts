@@ -19,6 +19,8 @@ export interface Sender {
    * `ONETRIP_NOT_SENT` as its outcome, and may omit the outcomes after that one as well.
    */
   send(list: CommandList): Promise<readonly Outcome[]>
+  /** As `send`, for a caller that waits without a promise. Omit it in senders of your own. */
+  enqueue?(waiting: Waiting): void
   /** Closes all connections. Called when nothing is in flight, or after the deadline. */
   close(): Promise<void>
   /** The state of the connections, for metrics. Omit it if there are none between two operations. */
@@ -34,6 +36,13 @@ export interface Sender {
    * cannot: `watchSession` then rejects.
    */
   subscribe?(channels: readonly string[], onMessage: (message: string) => void): Subscription
+}
+
+/** An operation that waits for its outcomes. One of the functions is called once. */
+export interface Waiting {
+  readonly list: CommandList
+  resolve(outcomes: readonly Outcome[]): void
+  reject(error: unknown): void
 }
 
 export interface Subscription {
