@@ -185,14 +185,12 @@ export class Runner {
    *
    * @throws StoreError `ONETRIP_NOT_SENT` if the store is closing; what the round trips throw.
    */
-  async call<Result>(trips: () => Promise<Result>): Promise<Result> {
-    if (this.closing.aborted) throw operationError(notSent('the store is closed'), true)
-    this.#calls++
-    try {
-      return await trips()
-    } finally {
-      if (--this.#calls === 0) this.#onIdle?.()
+  call<Result>(trips: () => Promise<Result>): Promise<Result> {
+    if (this.closing.aborted) {
+      return Promise.reject(operationError(notSent('the store is closed'), true))
     }
+    this.#calls++
+    return started(trips).then(this.#ended, this.#failed)
   }
 
   /** Rejects further calls, waits for those in flight, and closes the sender: at most the deadline in all. */

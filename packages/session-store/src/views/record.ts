@@ -168,14 +168,14 @@ const STILL_COUNTED =
   'the session does not exist or has ended; a view of an earlier call with this idempotency key may still be counted'
 
 /** Records a view, and undoes it if the session has ended. */
-export async function recordOrUndo<View>(
+export function recordOrUndo<View>(
   { runner, keys }: Settings,
   input: { id: string; item: string },
   view: Operation<View | undefined>,
 ): Promise<View> {
-  const recorded = await runner.run(view)
-  if (recorded === undefined) await undo(runner, undoView(keys, input))
-  return requireSession(recorded)
+  const unknown = () =>
+    undo(runner, undoView(keys, input)).then(() => requireSession<View>(undefined))
+  return runner.run(view).then((recorded) => recorded ?? unknown())
 }
 
 /** The same with an idempotency key. @throws StoreError `ONETRIP_INVALID_INPUT` unless all keys are on one Redis. */
