@@ -22,8 +22,8 @@ test('cluster measures the CPU time of a view by nodes, and without a cluster', 
   const of = (name: string) => result.samples[cases.indexOf(name)]?.values ?? {}
   // A single view is one batch, or two if its item is on another node than its session.
   expect(of('1 1').batches).toBeCloseTo(1, 1)
-  expect(of('3 1').batches).toBeGreaterThan(1.4)
-  expect(of('3 1').batches).toBeLessThan(1.9)
+  expect(of('3 1').batches).toBeGreaterThan(1.1)
+  expect(of('3 1').batches).toBeLessThan(2)
   expect(of('1 1').commands).toBeCloseTo(5, 0)
   expect(of('1 16').batches).toBeLessThan(0.5)
   expect(of('3 16').busiestMicros).toBeLessThan(of('3 16').mainCpuMicros ?? 0)

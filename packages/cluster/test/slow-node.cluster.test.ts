@@ -82,7 +82,7 @@ test('if the node with the number of partitions is down, a start only warns', as
   const warnings = warningsOfThisTest()
   await storeAt().ready()
   const resume = stop(placeOf(partitionedKeys().janitorTasks()))
-  await storeAt({ partitions: 16, deadlineMs: 500 }).ready()
+  await storeAt({ partitions: 16, deadlineMs: 2_000 }).ready()
   expect(warnings).toMatchObject([{ code: 'ONETRIP_LAYOUT' }])
   resume()
   await expect
