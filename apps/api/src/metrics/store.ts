@@ -12,8 +12,7 @@ import {
   type SessionStore,
   type StoreFailure,
 } from '@onetrip/session-store'
-import { Counter, Gauge, type Registry } from 'prom-client'
-import { createHistogram } from './histogram.ts'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 const BATCH_SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 2,
@@ -35,19 +34,19 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name: `onetrip_${name}_total`, help, labelNames, registers })
   const histogram = (name: string, help: string, buckets: number[]) =>
-    createHistogram(registry, { name: `onetrip_store_batch_${name}`, help, buckets })
+    new Histogram({ name: `onetrip_store_batch_${name}`, help, buckets, registers })
   const roundTrips = counter('store_round_trips', 'Round trips to Redis for operations')
   const commands = counter('store_commands', 'Commands sent to Redis for operations')
   const opened = counter('store_connections_opened', 'Connections to Redis opened')
   const closed = counter('store_connections_closed', 'Pool connections that were closed or lost')
   const errors = counter('store_errors', 'Failed operations by error code', 'code')
   for (const code of FAILURES) errors.inc({ code }, 0)
-  const observeOperations = histogram(
+  const operations = histogram(
     'operations',
     'Operations per batch (strategy batch only)',
     BATCH_OPERATIONS,
   )
-  const observeDuration = histogram(
+  const durations = histogram(
     'duration_seconds',
     'Time from the first write of a batch to its last reply (strategy batch only)',
     BATCH_SECONDS,
@@ -96,8 +95,8 @@ export function measureStore(store: SessionStore, registry: Registry): () => voi
       commands.inc(roundTrip.commands)
     }),
     on<BatchTrace>(batchChannel.asyncEnd, (batch) => {
-      observeOperations(batch.operations)
-      observeDuration(batch.durationMs / 1000)
+      operations.observe(batch.operations)
+      durations.observe(batch.durationMs / 1000)
     }),
     on(connectionChannel, () => opened.inc()),
     on(disconnectionChannel, () => closed.inc()),
