@@ -159,9 +159,12 @@ test.each(globSync('{apps/*,load}/Dockerfile', { cwd: root }))(
     const commands = services.map((service) => JSON.stringify(service))
     const text = [read(dockerfile), ...commands.filter((command) => command.includes(dockerfile))]
     const programs = text.join('\n').match(/\b(apps|load)\/[\w/-]+\.ts\b/g) ?? []
-    const copied = Array.from(text[0]?.matchAll(/^COPY (\S+\/\S+) \1$/gm) ?? [], ([, path]) => path)
+    const copies = text[0]?.matchAll(/^COPY ((\S+\/)\S+) (?:\1|\2)$/gm) ?? []
+    const copied = Array.from(copies, ([, path]) => path)
     const needed = programs.flatMap((program) => [program, ...reachableFrom(program)])
     expect(needed.length).toBeGreaterThan(1)
-    expect(needed.filter((file) => !copied.some((path) => file.startsWith(`${path}/`)))).toEqual([])
+    expect(
+      needed.filter((file) => !copied.some((path) => `${file}/`.startsWith(`${path}/`))),
+    ).toEqual([])
   },
 )
