@@ -158,6 +158,17 @@ describe('the maximum of sessions per user', () => {
     expect(Math.max(...weights)).toBeLessThan(2_500)
   })
 
+  test('a login ends surplus sessions behind many entries without a session', async () => {
+    const clock = new Clock()
+    await fill(articleKeys, clock, LIMIT)
+    const beingWritten = Array.from({ length: 250 }, (_, index) => [clock.seconds, `other-${index}`])
+    await server.redis.zadd(articleKeys.sessions(USER), ...beingWritten.flat())
+    const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 1 })
+    const { token } = await store.login(USER)
+    expect(await server.redis.hkeys(articleKeys.login(''))).toEqual([idOf(token)])
+    expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(251)
+  })
+
   test('never ends the new session, nor a login in progress', async () => {
     const clock = new Clock()
     await fill(articleKeys, clock, LIMIT)

@@ -177,20 +177,25 @@ export class KeepLatest {
 
   async #run(user: string): Promise<void> {
     try {
-      while (this.#again.delete(user)) {
-        if ((await this.#endSurplus(user)) === STEP_SIZE) this.#again.add(user)
-      }
+      while (this.#again.delete(user)) await this.#endSurplus(user)
     } finally {
       this.#runs.delete(user)
     }
   }
 
-  async #endSurplus(user: string): Promise<number> {
+  async #endSurplus(user: string): Promise<void> {
     const { runner, keys, maxSessionsPerUser: max } = this.#settings
-    const entries = await runner.run(firstEntries(keys, user, max + STEP_SIZE, 'REV'))
-    const { sessions } = await readEntries(this.#settings, user, entries)
-    const surplus = sessions.slice(max).map(({ id }) => id)
-    await endAndForget(this.#settings, surplus)
-    return surplus.length
+    // Entries of logins in progress, and of sessions that other processes have ended and not yet removed: surplus
+    // sessions may be behind them.
+    let others = 0
+    for (let isFull = true; isFull; ) {
+      const count = max + others + STEP_SIZE
+      const entries = await runner.run(firstEntries(keys, user, count, 'REV'))
+      const { sessions, removed } = await readEntries(this.#settings, user, entries)
+      const surplus = sessions.slice(max).map(({ id }) => id)
+      await endAndForget(this.#settings, surplus)
+      isFull = entries.length === count
+      others = entries.length - sessions.length - removed
+    }
   }
 }
