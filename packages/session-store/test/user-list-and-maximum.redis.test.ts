@@ -161,7 +161,10 @@ describe('the maximum of sessions per user', () => {
   test('a login ends surplus sessions behind many entries without a session', async () => {
     const clock = new Clock()
     await fill(articleKeys, clock, LIMIT)
-    const beingWritten = Array.from({ length: 250 }, (_, index) => [clock.seconds, `other-${index}`])
+    const beingWritten = Array.from({ length: 250 }, (_, index) => [
+      clock.seconds,
+      `other-${index}`,
+    ])
     await server.redis.zadd(articleKeys.sessions(USER), ...beingWritten.flat())
     const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 1 })
     const { token } = await store.login(USER)
