@@ -168,7 +168,7 @@ describe('the maximum of sessions per user', () => {
     await server.redis.zadd(articleKeys.sessions(USER), ...beingWritten.flat())
     const store = await server.storeForThisTest(clock, { maxSessionsPerUser: 1 })
     const { token } = await store.login(USER)
-    expect(await server.redis.hkeys(articleKeys.login(''))).toEqual([idOf(token)])
+    expect(await server.redis.zrange(articleKeys.recent(''), '0', '-1')).toEqual([idOf(token)])
     expect(await server.redis.zcard(articleKeys.sessions(USER))).toBe(251)
   })
 
