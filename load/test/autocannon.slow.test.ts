@@ -12,15 +12,12 @@ test('docs/measurements/autocannon.md has two programs', () => {
   expect(programs).toHaveLength(2)
 })
 
-test.for(programs)(
-  'a program shows a defect of autocannon, or none: $shown',
-  ({ program, shown }) => {
-    expect(program.split('\n').length).toBeLessThanOrEqual(30)
-    const args = ['--input-type=module', '--eval', program]
-    const ended = spawnSync(process.execPath, args, { cwd: repository, encoding: 'utf8' })
-    // On a busy machine every answer may be late, and hides a defect of the clock.
-    if (ended.status === 0) return
-    const withoutNumbers = (line: string) => line.replaceAll(/\d+/g, 'N')
-    expect(withoutNumbers(ended.stderr)).toContain(withoutNumbers(shown))
-  },
-)
+test.for(programs)('a program shows a defect of autocannon: $shown', ({ program, shown }) => {
+  expect(program.split('\n').length).toBeLessThanOrEqual(30)
+  const args = ['--input-type=module', '--eval', program]
+  const ended = spawnSync(process.execPath, args, { cwd: repository, encoding: 'utf8' })
+  // On a busy machine every answer is late, which hides the defect of the clock.
+  if (ended.status === 0 && shown.includes('median')) return
+  const withoutNumbers = (line: string) => line.replaceAll(/\d+/g, 'N')
+  expect(withoutNumbers(ended.stderr)).toContain(withoutNumbers(shown))
+})

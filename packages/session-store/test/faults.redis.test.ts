@@ -2,7 +2,7 @@ import { redisForThisTest } from '@onetrip/stack/testing/redis.ts'
 import { expect, test } from 'vitest'
 import { disconnectionChannel, type SessionStoreOptions } from '../src/index.ts'
 import { adminForThisTest, messagesOf, newStore, outcomeOf, readyStore } from './fixture.ts'
-import { issueToken, runUpdateToken } from './write-session.ts'
+import { issueToken, runWriteSession } from './write-session.ts'
 
 const storeOn = (socket: string, options: Partial<SessionStoreOptions> = {}) =>
   readyStore({ redis: `unix://${socket}`, deadlineMs: 2_000, ...options })
@@ -34,7 +34,7 @@ test('when Redis is killed, operations in flight fail at once; when it is back, 
   const redis = await redisForThisTest({ config: { appendfsync: 'always' } })
   const store = await storeOn(redis.socket, { poolSize: 2, deadlineMs: 20_000 })
   const token = issueToken(store)
-  await runUpdateToken(store, token, 'ada')
+  await runWriteSession(store, token, 'ada')
   const lostConnections = messagesOf(disconnectionChannel)
 
   redis.program.signal('SIGSTOP') // so that the views are in flight when Redis dies
@@ -80,7 +80,7 @@ test('writes refused because memory is full report that nothing was written', as
     config: { maxmemory: '1', 'maxmemory-policy': 'noeviction' },
   })
   const store = await storeOn(redis.socket)
-  await expect(runUpdateToken(store, issueToken(store), 'ada')).rejects.toMatchObject({
+  await expect(runWriteSession(store, issueToken(store), 'ada')).rejects.toMatchObject({
     code: 'ONETRIP_REFUSED',
     mayHaveWritten: false,
     message: expect.stringContaining('ZADD (command 1 of 2): OOM'),

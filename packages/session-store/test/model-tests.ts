@@ -11,7 +11,7 @@ import {
 import { codeOf, idOf, tokens } from './fixture.ts'
 import { keysInParts } from './keys-in-parts.ts'
 import { Model } from './model.ts'
-import { issueToken, runUpdateToken } from './write-session.ts'
+import { issueToken, runWriteSession } from './write-session.ts'
 
 const clock = { now: 1_700_000_000_000 }
 
@@ -43,7 +43,7 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
 async function play(store: SessionStore, token: string, step: Step): Promise<unknown> {
   const { kind, item, fields, ifVersion } = step
-  if (kind === 'login') return await runUpdateToken(store, token, 'ada', item)
+  if (kind === 'login') return await runWriteSession(store, token, 'ada', item)
   if (kind === 'view') return await store.recordView(token, item).catch(codeOf)
   if (kind === 'patch') return await store.patch(token, fields, { ifVersion }).catch(codeOf)
   return await store.logout(token)
@@ -100,7 +100,7 @@ export function testModel(tested: Tested): void {
     const store = await storeWith()
     const token = issueToken(store)
     const id = idOf(token)
-    await runUpdateToken(store, token, 'ada', 'book')
+    await runWriteSession(store, token, 'ada', 'book')
     expect(await server.redis.hgetall('login:')).toEqual({ [id]: 'ada' })
     expect(Number(await server.redis.zscore('recent:', id))).toBe(clock.now / 1000) // 7.0 prints more digits
     expect(await server.redis.zrange(`viewed:${id}`, '0', '-1')).toEqual(['book'])

@@ -17,7 +17,7 @@ import {
   sweep,
   sweepOnly,
 } from './retention-fixture.ts'
-import { issueToken, runUpdateToken } from './write-session.ts'
+import { issueToken, runWriteSession } from './write-session.ts'
 
 const server = retentionServer()
 
@@ -150,7 +150,7 @@ test('sessions end even if the key of their list belongs to another program', as
   const { clock, store } = await server.start({ idleSeconds: 60 })
   const tokens = await logIn(store, clock, 10)
   await server.redis.set(keys.sessions('mallory'), 'of another program')
-  await runUpdateToken(store, issueToken(store), 'mallory')
+  await runWriteSession(store, issueToken(store), 'mallory')
   clock.pass(3600)
   const janitor = store.janitor({ batchSize: 3, ...evictOnly })
   expect(await janitor.runOnce()).toMatchObject({ evicted: tokens.length + 1 })

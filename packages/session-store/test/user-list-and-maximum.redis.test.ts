@@ -7,7 +7,7 @@ import { sendPipeline } from '../src/redis/write-frame.ts'
 import { gone, idOf, inMemory, newStore, readyStore, tokens } from './fixture.ts'
 import { keysInParts } from './keys-in-parts.ts'
 import { Clock, layouts, retentionServer } from './retention-fixture.ts'
-import { issueToken, runUpdateToken } from './write-session.ts'
+import { issueToken, runWriteSession } from './write-session.ts'
 
 const server = retentionServer()
 const USER = 'ada'
@@ -83,7 +83,7 @@ describe.each(layouts)('%s', (_, keys) => {
     for (const count of [20, 250, 30]) await fill(keys, clock, count)
     const store = await server.storeForThisTest(clock, { keys })
     const token = issueToken(store)
-    await runUpdateToken(store, token, USER)
+    await runWriteSession(store, token, USER)
     const { sessions } = await store.userSessions(token)
     expect(new Set(sessions.map(({ id }) => id)).size).toBe(300)
     const times = sessions.map(({ loggedInAt }) => loggedInAt)
@@ -99,14 +99,14 @@ test.skipIf(inMemory)(
     await fill(keys, clock, 5_000)
     const { store, weights } = weighingStore(keys, clock)
     const token = issueToken(store)
-    await runUpdateToken(store, token, USER)
+    await runWriteSession(store, token, USER)
     weights.length = 0
     expect(await store.logoutEverywhere(token)).toBe(5_001)
     expect(Math.max(...weights)).toBeLessThan(2_500)
     expect(await server.redis.keys('*')).toEqual([])
 
     for (let step = 0; step < 10; step++) await fill(keys, clock, 50)
-    await runUpdateToken(store, token, USER)
+    await runWriteSession(store, token, USER)
     weights.length = 0
     expect((await store.userSessions(token)).sessions).toHaveLength(500)
     expect(Math.max(...weights)).toBeLessThan(2_500)

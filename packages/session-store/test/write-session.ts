@@ -7,7 +7,7 @@ import { idOf } from './fixture.ts'
 export const issueToken = (store: SessionStore): string => store.tokens.issue()
 
 /** `update_token` of Redis in Action: starts or refreshes the session of a token, and records a view. */
-export async function runUpdateToken(
+export async function runWriteSession(
   store: SessionStore,
   token: string,
   user: string,

@@ -5,7 +5,7 @@ import { type Command, memberScores, type Reply } from '../../session-store/src/
 import type { SessionStore, SessionStoreOptions } from '../../session-store/src/index.ts'
 import { codeOf, idOf, newStore, tokens } from '../../session-store/test/fixture.ts'
 import { Clock, withAnyClock } from '../../session-store/test/retention-fixture.ts'
-import { issueToken, runUpdateToken } from '../../session-store/test/write-session.ts'
+import { issueToken, runWriteSession } from '../../session-store/test/write-session.ts'
 import { Memory } from '../src/memory.ts'
 import { memorySender } from '../src/test-store.ts'
 
@@ -72,7 +72,7 @@ async function play({ store, issued }: World, step: Step): Promise<unknown> {
     async orphan() {
       const started = issueToken(store)
       issued.push(started)
-      await runUpdateToken(store, started, user, item)
+      await runWriteSession(store, started, user, item)
     },
   }
   return await plays[kind]().catch(codeOf)

@@ -6,10 +6,10 @@ import { RedisMonitor } from '@onetrip/stack/redis-info.ts'
 import { type Age, ageOption } from '../../drivers/age.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import type { Experiment } from '../../experiments/experiment.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { range, ratio } from '../../reporting/columns.ts'
 import { asCost, asRate, product } from '../../rounds/shape.ts'
+import type { Experiment } from '../experiment.ts'
 import { countViews } from '../store/calls.ts'
 import { build, builds } from './builds.ts'
 import type { Plan } from './plan.ts'
@@ -49,8 +49,8 @@ process of its own (load/clients), over TCP on this machine, with the settings t
   bun                     Bun's own client, in Bun: five calls per view, too
   others                  a pipeline per view; rueidis and go-redis are written in Go, redis-rs in Rust
 These need Go, Rust's cargo, or npm for Bun, and access to their packages; without the tool they are left out. After
-each run, the number of views is compared with those that Redis counted. "reads" is the number of times that Redis read from a socket: it is small if
-the views of many callers arrive together.
+each run, the number of views is compared with those that Redis counted. "reads" is the number of times that Redis read
+from a socket: it is small if the views of many callers arrive together.
 
 Examples:
   npm run load -- clients --clients batch,ioredis,rueidis --callers 64`,

@@ -1,8 +1,8 @@
 import { wholeNumber } from '@onetrip/stack/parsers.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
-import type { Experiment } from '../../experiments/experiment.ts'
 import { errors, range } from '../../reporting/columns.ts'
 import { asCost, asRate, product } from '../../rounds/shape.ts'
+import type { Experiment } from '../experiment.ts'
 import { keys, moveKey, type Pair, startPair } from './slot-move.ts'
 import { measureViews, NO_CLUSTER, startViews, type Views } from './views.ts'
 

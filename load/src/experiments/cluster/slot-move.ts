@@ -3,8 +3,8 @@ import { partitionedKeys } from '@onetrip/cluster'
 import { parseInfo } from '@onetrip/session-store'
 import { Redis } from 'ioredis'
 import { executionMicros, fillByScript } from '../../drivers/redis/commands.ts'
-import type { Context } from '../../experiments/experiment.ts'
 import type { Case, Measured } from '../../rounds/shape.ts'
+import type { Context } from '../experiment.ts'
 
 interface Node {
   port: number

@@ -6,7 +6,7 @@ import { RedisMonitor, type RedisReading } from '@onetrip/stack/redis-info.ts'
 import { startCluster } from '../../drivers/redis/cluster.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import type { CpuReading } from '../../drivers/redis/threads.ts'
-import type { Context } from '../../experiments/experiment.ts'
+import type { Context } from '../experiment.ts'
 
 /** A Redis whose resources are measured. */
 interface Watched {

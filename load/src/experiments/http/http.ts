@@ -15,9 +15,9 @@ import {
 import type { TargetOptions } from '../../drivers/http/target.ts'
 import { links } from '../../drivers/redis/links.ts'
 import { numbersOption } from '../../drivers/redis/options.ts'
-import type { Experiment } from '../../experiments/experiment.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { descriptions, variants } from '../../variants.ts'
+import type { Experiment } from '../experiment.ts'
 import { conclusionOf, sectionsOf } from './report.ts'
 
 type HttpOptions = WorkloadFlags<number[]> & TargetOptions

@@ -27,10 +27,10 @@ import {
 } from '../../drivers/pacer/arrivals.ts'
 import { type PacedGenerator, startGenerator } from '../../drivers/pacer/pacer.ts'
 import { numbers } from '../../drivers/redis/options.ts'
-import type { Experiment } from '../../experiments/experiment.ts'
 import { packageVersion } from '../../measure/machine.ts'
 import { errorKinds } from '../../rounds/figures.ts'
 import { asLatency, asRate, type Case, type Measured } from '../../rounds/shape.ts'
+import type { Experiment } from '../experiment.ts'
 import { capacitiesOf, ofOwnCapacity, perSecond } from './rates.ts'
 import { sectionsOf } from './report.ts'
 import {

@@ -1,9 +1,9 @@
 import { print } from '@onetrip/stack/terminal.ts'
 import type { HttpBench } from '../../drivers/http/bench.ts'
 import { saturate } from '../../drivers/http/saturation.ts'
-import type { Context } from '../../experiments/experiment.ts'
 import { figure } from '../../rounds/figures.ts'
 import type { Case } from '../../rounds/shape.ts'
+import type { Context } from '../experiment.ts'
 
 const CAPACITY_S = 4
 

@@ -7,7 +7,6 @@ import {
 import { requireRedisBenchmark } from '../../drivers/redis/redis-benchmark.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
 import { redisForEach, startFilledRedis } from '../../drivers/redis/servers.ts'
-import type { Experiment, RoundOptions, Run } from '../../experiments/experiment.ts'
 import {
   asCost,
   asLatency,
@@ -17,6 +16,7 @@ import {
   type Measured,
   product,
 } from '../../rounds/shape.ts'
+import type { Experiment, RoundOptions, Run } from '../experiment.ts'
 import { addSettings, MOST, type RedisSettings } from './settings.ts'
 
 export type RedisOptions = RedisSettings & RoundOptions

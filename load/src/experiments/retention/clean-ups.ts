@@ -8,7 +8,7 @@ import {
 import { newSecret } from '@onetrip/stack/places.ts'
 import { Problem } from '@onetrip/stack/problem.ts'
 import type { Redis } from 'ioredis'
-import type { Run } from '../../experiments/experiment.ts'
+import type { Run } from '../experiment.ts'
 
 export interface RetentionOptions {
   sessions: number

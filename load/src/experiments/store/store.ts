@@ -10,12 +10,12 @@ import {
 } from '../../drivers/redis/links.ts'
 import { namesOption, numbersOption } from '../../drivers/redis/options.ts'
 import type { RedisServer } from '../../drivers/redis/server.ts'
-import type { Experiment } from '../../experiments/experiment.ts'
 import { across, fromArticles, median, range, ratio } from '../../reporting/columns.ts'
 import type { Result } from '../../rounds/result.ts'
 import type { Rows } from '../../rounds/rows.ts'
 import type { Section } from '../../rounds/section.ts'
 import { asCost, asRate, type Case, product } from '../../rounds/shape.ts'
+import type { Experiment } from '../experiment.ts'
 import { measureCalls, measureInThread, type Operation, operations } from './calls.ts'
 
 interface StoreOptions {

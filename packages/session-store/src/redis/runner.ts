@@ -136,6 +136,7 @@ export class Runner {
   async nodes(timeoutMs = this.#limits.deadlineMs): Promise<readonly NodeSender[]> {
     const { sender } = this
     if (sender.nodes) {
+      // The servers take the place of outcomes, so that this has a deadline, too.
       const known = { send: () => sender.nodes?.() as Promise<never[]> }
       const list = { commands: [], readOnly: true, read: (nodes: unknown) => nodes as NodeSender[] }
       return await this.#attempt(known, list, { timeoutMs })

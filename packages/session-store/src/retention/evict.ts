@@ -24,7 +24,7 @@ export const oldestSessions = (recent: string, limit: number): Operation<Oldest>
  *
  * A concurrent page view either finds the session gone, or refreshes it before the script, which then keeps it. So a
  * worker that acts late on old readings does no harm. A session without a login is a login in progress until it is
- * settled. If the maximum ends a session between the two commands of an `writeSession`, only its login may remain:
+ * settled. If the maximum ends a session between the two commands of a `writeSession`, only its login may remain:
  * `checkToken` rejects it, and the sweep removes it.
  */
 export async function* evict(context: RetentionContext): AsyncGenerator<TaskStep> {
