@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // A file's suffix says what its tests need:
 //   *.test.ts           only Node
@@ -16,24 +15,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Tests start hundreds of processes, each of which would compile the same sources again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.onetrip/compile-cache')
-
-/**
- * Vitest starts the files of one project after those of another. Mixed, tests that wait (clusters) run with tests that
- * compute (browsers). Projects with few but long files start all of them before the others end, so that none is alone
- * at the end.
- */
-class MixedProjects extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
-    const placed = Object.values(Object.groupBy(sorted, ({ project }) => project.name)).flatMap(
-      (own = []) => {
-        const until = own.length < 40 ? 0.6 : 1
-        return own.map((file, index) => ({ file, at: (until * index) / own.length }))
-      },
-    )
-    return placed.toSorted((one, other) => one.at - other.at).map(({ file }) => file)
-  }
-}
 
 /** Enough for a machine with a load of ten per core. Vitest's default is one second. */
 const expectOptions = { poll: { timeout: 60_000 } }
@@ -102,7 +83,6 @@ export default defineConfig({
     // More than cores, because many tests wait: for elections, timeouts, and programs that start. With two cores and
     // four workers, the tests of clusters take two thirds of the time that they take with two.
     maxWorkers: availableParallelism() + 2,
-    sequence: { sequencer: MixedProjects },
     projects: [
       {
         test: {
