@@ -57,7 +57,8 @@ describe.each(Object.entries(versions))('%s', (_, createClient) => {
   )
 
   test('when Redis is killed, nothing hangs and nothing is counted twice', async () => {
-    const redis = await redisForThisTest({ config: { appendonly: 'yes' } })
+    const durable = { appendonly: 'yes', appendfsync: 'always' } // otherwise the kill may take the login
+    const redis = await redisForThisTest({ config: durable })
     const store = newStore({
       sender: batching(nodeRedisSender(await connectTo(redis.socket))),
       deadlineMs: 2_000,
