@@ -88,7 +88,7 @@ async function updateLatest(saved: SavedResult): Promise<void> {
  *
  * @throws Problem when the file cannot be written; `save`, too.
  */
-async function outputFile(option: string, name: string) {
+export async function outputFile(option: string, name: string) {
   const path = resolve(name)
   const draft = `${path}.${process.pid}.tmp`
   const attempt = async (work: () => Promise<unknown>) => {

@@ -1,7 +1,6 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { SessionStore } from '@onetrip/session-store'
-import { newSecret, repository } from '@onetrip/stack/places.ts'
+import { newSecret, places, writableFolder } from '@onetrip/stack/places.ts'
 import { openRelay, type Traffic } from '@onetrip/stack/relay/relay.ts'
 import { endpoint } from '@onetrip/stack/relay/units.ts'
 import { print } from '@onetrip/stack/terminal.ts'
@@ -11,24 +10,28 @@ import { exchangesOf } from '../../../apps/demo/src/service/trace.ts'
 import type { Invocation } from '../command.ts'
 import { sendingOf } from '../compared-strategies.ts'
 import { startRedisServer } from '../drivers/redis/server.ts'
+import { outputFile } from '../reporting/outputs.ts'
 import { drawing, type Recorded } from './drawing.ts'
 
 const ROUND_TRIP_MS = 1
 /** The fastest is drawn: other programs delay the others. */
 const RECORDS = 21
+const folder = dirname(places().report)
 
 /** `npm run load -- wire`: draws what is on the wire between store and Redis. */
 export const wireCommand = ({ interrupt }: Invocation): Command =>
   new Command('wire')
     .description('draw what a page view sends to Redis, with naive and with batch')
-    .option('--output <file>', 'the SVG image to write', join(repository, 'docs/images/wire.svg'))
+    .option('--output <file>', 'the SVG image to write', join(folder, 'wire.svg'))
     .action(async ({ output }: { output: string }) => {
+      if (dirname(output) === folder) await writableFolder(folder)
+      const image = await outputFile('--output', output)
       const records = [
         await recordViews('naive', 1, interrupt),
         await recordViews('batch', 2, interrupt),
       ]
-      await writeFile(output, drawing(records))
-      print(`The image: ${output}`)
+      await image.save(drawing(records))
+      print(`The image: ${image.path}`)
     })
 
 /** Records the traffic of page views at the same time, each of another session, over a link of one millisecond. */
