@@ -37,6 +37,12 @@ export class DemoPage {
     await this.race.getByLabel(label).selectOption(value)
   }
 
+  /** Settings with which a race needs little CPU time. The other test files run at the same time. */
+  async chooseLightLoad(): Promise<void> {
+    await this.choose('HTTP connections', '2')
+    await this.race.getByLabel('5 ms').check()
+  }
+
   /** Requests per second of both lanes. */
   rates(): Promise<string[]> {
     return this.race.locator('.rate').allInnerTexts()

@@ -58,6 +58,7 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
       await expect.poll(() => demo.wire.getByRole('img').count()).toBe(2)
     })
     for (const [index, demo] of demos.entries()) {
+      await demo.chooseLightLoad()
       do {
         if (!(await demo.progress.isVisible())) await demo.page.locator('#hero-race').click()
         await demo.progress.waitFor()

@@ -18,10 +18,9 @@ describe.skipIf(!chromiumPath)('a race', () => {
       expected: /status of 409|ERR_FAILED/,
     })
     await demo.choose('Second service', 'pipeline')
-    await demo.choose('HTTP connections', '16')
-    await demo.race.getByLabel('0.3 ms').check()
+    await demo.chooseLightLoad()
     await demo.startRace.click()
-    const input = { lanes: ['naive', 'pipeline'], connections: 16, distanceMs: 0.3 }
+    const input = { lanes: ['naive', 'pipeline'], connections: 2, distanceMs: 5 }
     await expect.poll(() => eventOf(events, 'started')).toMatchObject(input)
 
     // A second race is rejected, with a message on a page that gets no events of the first.
@@ -65,7 +64,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
     await expect.poll(() => demo.startRace.getAttribute('aria-disabled')).toBeNull()
 
     const command = done.command ?? ''
-    expect(command).toContain('--variants naive,pipeline --connections 16 ')
+    expect(command).toContain('--variants naive,pipeline --connections 2 ')
     expect(await demo.command.innerText()).toBe(command)
     await demo.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await demo.race.getByRole('button', { name: 'Copy' }).click()
@@ -78,6 +77,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
     const demo = await browser.open(stack.url)
     const lanes = ['naive', 'sequential', 'pipeline', 'batch']
     await expect.poll(() => demo.raceAll.isEnabled()).toBe(true)
+    await demo.chooseLightLoad()
     await demo.raceAll.press('Enter')
     await expect.poll(() => demo.linesOfCharts(lanes)).toEqual([4, 4])
     for (const start of [demo.startRace, demo.raceAll]) {
