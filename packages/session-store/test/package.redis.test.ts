@@ -116,8 +116,8 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   link({ typescript: 'typescript', '@types/node': '@types/node' })
   link(Object.fromEntries(Object.keys(manifest.dependencies).map((name) => [name, name])))
   const options = ['--strict', '--noEmit', '--types', 'node', '--module', 'nodenext']
-  const check = (file: string) =>
-    run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, file], project)
+  const check = (...files: string[]) =>
+    run(process.execPath, ['node_modules/typescript/bin/tsc', ...options, ...files], project)
   const withoutFramework = documented('store.login(')
   for (const ioredis of ['ioredis-5', 'ioredis']) {
     rmSync(join(project, 'node_modules/ioredis'), { force: true })
@@ -162,15 +162,16 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
   // The programs in the documents. They import `authenticate`, if they leave it to the reader.
   const authenticate = 'export declare function authenticate(body: unknown): Promise<string>\n'
   writeFileSync(join(project, 'authenticate.d.ts'), authenticate)
-  for (const page of ['README.md', README, REFERENCE]) {
+  const files = ['README.md', README, REFERENCE].flatMap((page) => {
     const programs = programsIn(page)
     expect(programs, page).not.toEqual([])
-    for (const [index, program] of programs.entries()) {
+    return programs.map((program, index) => {
       const file = `${page.replaceAll('/', '-')}-${index}.mts`
       writeFileSync(join(project, file), program)
-      check(file)
-    }
-  }
+      return file
+    })
+  })
+  check(...files)
 })
 
 test('finds the programs in a document', () => {
