@@ -7,6 +7,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 //   *.test.ts           only Node
 //   *.redis.test.ts     a Redis built by apps/server-build
 //   *.slow.test.ts      a Redis and its tools, and together minutes (npm run test:slow)
+//   *.languages.test.ts compilers of other languages, and on a new machine minutes to use them (also test:slow)
 //   *.cluster.test.ts   several Redis servers         (npm run test:cluster)
 //   *.fault.ts          a Redis, and some minutes     (npm run test:faults)
 //   *.compose.test.ts   a Docker engine               (npm run test:compose)
@@ -49,7 +50,7 @@ const inMemory: TestProjectInlineConfiguration = {
   },
   test: {
     name: 'memory',
-    isolate: false,
+    isolate: false, // a process for many files: 9 s of CPU time instead of 15
     expect: expectOptions,
     env: { ONETRIP_TEST_MEMORY: 'on' },
     include: [
@@ -89,13 +90,12 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          isolate: false, // a process for many files: a sixth less CPU time
           expect: { poll: { timeout: 50_000 } }, // less than testTimeout, so that a poll reports why it failed
           include: ['**/*.test.ts', '.bootstrap/*.test.ts'],
           exclude: [
             '**/node_modules/**',
             '**/.onetrip/**',
-            '**/*.{redis,slow,cluster,browser,compose}.test.ts',
+            '**/*.{redis,slow,languages,cluster,browser,compose}.test.ts',
           ],
           testTimeout: 60_000,
         },
@@ -103,7 +103,6 @@ export default defineConfig({
       {
         test: {
           name: 'redis',
-          isolate: false,
           expect: expectOptions,
           include: ['**/*.redis.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
@@ -124,6 +123,15 @@ export default defineConfig({
           ],
           testTimeout: 300_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'languages',
+          include: ['**/*.languages.test.ts'],
+          exclude: ['**/node_modules/**', '**/.onetrip/**'],
+          globalSetup: ['apps/stack/src/testing/build-redis.ts'],
+          testTimeout: 600_000,
         },
       },
       {

@@ -50,7 +50,10 @@ test('a view of a session that has ended is undone before the store closes', asy
 
 test('close does not wait for a server that does not reply', async () => {
   const redis = await redisForThisTest()
-  const { store, token } = await manySessions({ redis: `unix://${redis.socket}`, deadlineMs: 2_000 })
+  const { store, token } = await manySessions({
+    redis: `unix://${redis.socket}`,
+    deadlineMs: 2_000,
+  })
   const janitor = store.janitor({ batchSize: 1, maxSessions: 0 })
   const stepDone = Promise.withResolvers<unknown>()
   retentionChannel.subscribe(stepDone.resolve)
