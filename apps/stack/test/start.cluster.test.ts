@@ -1,6 +1,6 @@
+import { Redis } from 'ioredis'
 import { describe, expect, test } from 'vitest'
 import { send } from '../src/testing/audit/client.ts'
-
 import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
 import { runStart } from '../src/testing/programs.ts'
 import { logIn } from '../src/testing/viewing.ts'
@@ -14,6 +14,16 @@ import {
 } from './support/start.ts'
 
 const nodesOf = ({ record }: Started) => record.redis.nodes ?? []
+
+/** Until the replicas of a node have confirmed all that it has written: a kill would take the rest. */
+async function untilReplicated(url = '') {
+  await using undo = new AsyncDisposableStack()
+  const redis = new Redis(url)
+  undo.defer(() => redis.disconnect())
+  const offset = async (name: RegExp) => Number(name.exec(await redis.info('replication'))?.[1])
+  const written = await offset(/master_repl_offset:(\d+)/)
+  await expect.poll(() => offset(/,offset=(\d+)/)).toBeGreaterThanOrEqual(written)
+}
 
 const view = (url: string | undefined, token = '') =>
   send<{ views: number }>(`${url}`, { path: '/views', token, body: { item: 'tea' } })
@@ -60,6 +70,7 @@ describe('npm start -- --cluster', () => {
     const [, , first = 0] = stack.ports
     const exitOf = (index: number) =>
       `The cluster continues without a node: the Redis node 127.0.0.1:${first + index} exited unexpectedly (SIGKILL).`
+    await untilReplicated(lost?.url)
     process.kill(lost?.pid ?? 0, 'SIGKILL')
     const output = () => stack.output.join('\n')
     await expect.poll(output).toContain(exitOf(0))
