@@ -128,10 +128,12 @@ export default defineConfig({
       {
         test: {
           name: 'languages',
+          expect: expectOptions,
           include: ['**/*.languages.test.ts'],
           exclude: ['**/node_modules/**', '**/.onetrip/**'],
           globalSetup: ['apps/stack/src/testing/build-redis.ts'],
           testTimeout: 600_000,
+          hookTimeout: 120_000,
         },
       },
       {

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { SessionStore } from '@onetrip/session-store'
 import { newSecret, places, writableFolder } from '@onetrip/stack/places.ts'
 import { openRelay, type Traffic } from '@onetrip/stack/relay/relay.ts'
@@ -18,13 +18,13 @@ const ROUND_TRIP_MS = 1
 const RECORDS = 21
 const folder = dirname(places().report)
 
-/** `npm run load -- wire`: draws what is on the wire between store and Redis. */
+/** `npm run load -- wire`: draws the wire between store and Redis; README's with `--output docs/images/wire.svg`. */
 export const wireCommand = ({ interrupt }: Invocation): Command =>
   new Command('wire')
     .description('draw what a page view sends to Redis, with naive and with batch')
     .option('--output <file>', 'the SVG image to write', join(folder, 'wire.svg'))
     .action(async ({ output }: { output: string }) => {
-      if (dirname(output) === folder) await writableFolder(folder)
+      if (dirname(resolve(output)) === folder) await writableFolder(folder)
       const image = await outputFile('--output', output)
       const records = [
         await recordViews('naive', 1, interrupt),
