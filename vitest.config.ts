@@ -25,7 +25,6 @@ const withIoredis = (name: string, copy: string): TestProjectInlineConfiguration
   resolve: { alias: { ioredis: copy } },
   test: {
     name,
-    isolate: false,
     expect: expectOptions,
     include: [
       'packages/session-store/test/{batch,client,database,faults}.redis.test.ts',
@@ -50,7 +49,6 @@ const inMemory: TestProjectInlineConfiguration = {
   },
   test: {
     name: 'memory',
-    isolate: false, // a process for many files: 9 s of CPU time instead of 15
     expect: expectOptions,
     env: { ONETRIP_TEST_MEMORY: 'on' },
     include: [

@@ -103,6 +103,7 @@ export async function outputFile(option: string, name: string) {
   await attempt(async () => {
     const found = await stat(path).catch(() => null)
     if (found?.isDirectory()) throw new Error('it is a folder')
+    if (found && !found.isFile()) throw new Error('it is a device or a pipe')
     await writeFile(draft, '')
   })
   const save = (text: string) =>

@@ -36,6 +36,7 @@ test('rejects a path that cannot be written, before the measurement', async () =
   const folder = await temporaryFolder()
   const of = (json: string) => expect(prepareOutputs({ json })).rejects
   await of(folder).toThrow(`--json ${folder} cannot be written: it is a folder`)
+  await of('/dev/null').toThrow('--json /dev/null cannot be written: it is a device or a pipe')
   await of(join(folder, 'no', 'x')).toThrow('ENOENT')
   await of('/dev/null/x.json').toThrow('ENOTDIR')
 })

@@ -171,7 +171,7 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
       return file
     })
   })
-  check(...files)
+  check(...files) // together, like the files of an application: types that one adds to a framework are seen by all
 })
 
 test('finds the programs in a document', () => {
