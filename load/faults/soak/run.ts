@@ -41,6 +41,8 @@ export interface Plan {
 const FAULT_EVERY_SECONDS = 60
 const RECOVERED_WITHIN_MS = 30_000
 const READINGS = 240
+/** A reading includes a garbage collection: more of them would be a load of their own. */
+const MIN_READ_EVERY_MS = 700
 
 /**
  * Schedules a fault per minute between the warm-up and a calm period at the end; more often if the run is too short
@@ -64,7 +66,7 @@ export function planOf({ minutes }: Pick<SoakOptions, 'minutes'>, kinds: number)
 
 /** The interval of readings, in milliseconds. */
 export const readEveryMs = ({ minutes }: Pick<SoakOptions, 'minutes'>): number =>
-  Math.max(500, (minutes * 60_000) / READINGS)
+  Math.max(MIN_READ_EVERY_MS, (minutes * 60_000) / READINGS)
 
 export type Soaked = Awaited<ReturnType<typeof soak>>
 

@@ -69,8 +69,10 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
     }
     await inEach('the race done', (demo) => demo.sentence.waitFor())
     await demos[0]?.raceAll.click()
-    await inEach('all four done', (demo) => expect.poll(() => demo.rates()).toHaveLength(4))
-    await inEach('all four done', (demo) => demo.sentence.waitFor())
+    await inEach('all four done', async (demo) => {
+      await expect.poll(() => demo.rates()).toHaveLength(4)
+      await demo.sentence.waitFor()
+    })
     for (const { page } of demos) {
       const [hidden] = await page
         .locator('#counters')

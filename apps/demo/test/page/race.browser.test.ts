@@ -20,7 +20,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
     await demo.choose('Second service', 'pipeline')
     await demo.chooseLightLoad()
     await demo.startRace.click()
-    const input = { lanes: ['naive', 'pipeline'], connections: 2, distanceMs: 5 }
+    const input = { lanes: ['naive', 'pipeline'], connections: 2, distanceMs: 48 }
     await expect.poll(() => eventOf(events, 'started')).toMatchObject(input)
 
     // A second race is rejected, with a message on a page that gets no events of the first.

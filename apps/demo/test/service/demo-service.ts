@@ -13,7 +13,8 @@ import { raceEvents } from '../page/race-events.ts'
 /** With short turns. */
 const limits: RaceLimits = { ...raceLimits, turnSeconds: 0.3 }
 
-export const input = { lanes: ['naive', 'batch'], connections: 8, distanceMs: 0 }
+/** A race with little load. */
+export const input = { lanes: ['naive', 'batch'], connections: 1, distanceMs: 0 }
 
 /** Opens a demo service in this process for a Redis (or for `url`). Closed after the current test. */
 export async function demoOn(

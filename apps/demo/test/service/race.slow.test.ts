@@ -12,6 +12,8 @@ function dataOf<Name extends RaceEvent['name']>(events: readonly RaceEvent[], na
   return events.flatMap((event) => (event.name === name ? [event.data as RaceEvents[Name]] : []))
 }
 
+const concurrent = { ...input, connections: 8 }
+
 /** Starts a race that runs until the end of the test. Resolves after its first sample. */
 async function racing(redis: TestRedis) {
   const demo = await demoOn(redis, { rounds: 1_000 })
@@ -33,12 +35,15 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
   onTestFinished(() => client.disconnect())
   const { send, events } = await demoOn(redis)
   const seen = eventsUntil(events(), 'done', 'failed')
-  const { status, body } = await send('POST', '/race', input)
+  const { status, body } = await send('POST', '/race', concurrent)
   expect(status).toBe(202)
   const all = await seen
   const { id } = body as { id: string }
   expect(all[0]).toEqual({ name: 'state', data: { running: false, race: null, last: null } })
-  expect(all[1]).toEqual({ name: 'started', data: { id, ...input, rounds: 2, turnSeconds: 0.3 } })
+  expect(all[1]).toEqual({
+    name: 'started',
+    data: { id, ...concurrent, rounds: 2, turnSeconds: 0.3 },
+  })
   expect(dataOf(all, 'preparing')).toHaveLength(2)
   const turns = dataOf(all, 'turn')
   // The order alternates.
@@ -72,7 +77,7 @@ test('the result of a race is the sum of its turns, and no data is left in Redis
 
   // The next race reuses the lanes, without preparations.
   const next = eventsUntil(events(), 'turn', 'failed')
-  await send('POST', '/race', input)
+  await send('POST', '/race', concurrent)
   expect((await next).map(({ name }) => name)).not.toContain('preparing')
 })
 
@@ -81,7 +86,7 @@ test('all four strategies take turns, and each step gets a sentence', async () =
   const { send, events } = await demoOn(redis, { rounds: 2 })
   const seen = eventsUntil(events(), 'done', 'failed')
   const lanes = [...raceLimits.strategies]
-  expect((await send('POST', '/race', { ...input, lanes })).status).toBe(202)
+  expect((await send('POST', '/race', { ...concurrent, lanes })).status).toBe(202)
   const all = await seen
   const order = dataOf(all, 'turn').map(({ lane }) => lane)
   expect(order).toEqual([0, 1, 2, 3, 3, 2, 1, 0])
