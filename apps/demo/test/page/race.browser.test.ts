@@ -12,7 +12,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
 
   test('starts with one button, and ends with a sentence and the figures of its events', async () => {
     const events = await listenToRaces(stack.url)
-    const demo = await browser.open(stack.url)
+    const demo = await browser.open(stack.url, { reducedMotion: false })
     const withoutEvents = await browser.open(stack.url, {
       before: (page) => page.route('**/demo/race/events', (route) => route.abort()),
       expected: /status of 409|ERR_FAILED/,

@@ -11,7 +11,7 @@ describe.skipIf(!chromiumPath)('the shop', () => {
   const browser = demoPagesOfThisFile()
 
   test('a user logs in, views items, sees the counts change on all pages, and logs out', async () => {
-    const demo = await browser.open(stack.url, endingSession)
+    const demo = await browser.open(stack.url, { ...endingSession, reducedMotion: false })
     const other = await browser.open(stack.url)
     await demo.logIn('ada')
     await demo.loggedInAs('ada').waitFor()

@@ -22,12 +22,12 @@ export interface ViewingOptions {
   viewers: readonly Viewer[]
   /** Number of items; at most as many as a session keeps, so that none is trimmed. Default 20. */
   items?: number
-  /** Concurrent views. Default 32. */
+  /** Number of clients. Each sends one view after the other, with a pause of 30 ms. Default 32. */
   concurrency?: number
 }
 
-// Without a pause, one test would keep all cores busy. Views that end together also begin together, so they still share
-// round trips.
+// Without a pause, one test would keep all cores busy. Clients whose views end together go on together, so their next
+// views share a round trip again.
 const PAUSE_MS = 30
 const MAX_VIEWS = 200_000
 
