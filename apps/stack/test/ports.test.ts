@@ -13,7 +13,8 @@ const wanted = (port: number, extra: Partial<WantedPort> = {}): WantedPort => ({
   ...extra,
 })
 
-test('free ports are different, free, and below the ephemeral ports', async () => {
+// Repeated, because a program of another test may take one of them in between.
+test('free ports are different, free, and below the ephemeral ports', { retry: 3 }, async () => {
   const ports = await freePorts(30)
   expect(new Set(ports).size).toBe(30)
   expect(Math.max(...ports)).toBeLessThan(32_768)
