@@ -15,7 +15,7 @@ const PRIMARIES = 3
 const SLOTS = 16_384
 const VIEWERS = 32
 const ITEMS = 20
-/** Concurrent views. */
+/** Number of clients. */
 export const CONCURRENCY = 32
 /** Long enough for a busy machine, so that only faults exceed it. */
 const DEADLINE_MS = 5_000

@@ -43,7 +43,7 @@ export function makeFlagsOf(
   { sanitizer, tls = false }: Variant,
 ): readonly string[] {
   const flags = [`BUILD_TLS=${tls ? 'yes' : 'no'}`, 'USE_SYSTEMD=no']
-  // Sanitizers track only libc's allocations. Optimizing would take longer than the tests gain by it.
+  // Sanitizers track only libc's allocations. Optimizing takes longer than the tests at the limits gain by it.
   if (sanitizer) return [...flags, `SANITIZER=${sanitizer}`, 'MALLOC=libc', 'OPTIMIZATION=-O0']
   // -O3 alone would make upstream's Makefile add link-time optimization.
   flags.push('OPTIMIZATION=-O3 -fno-omit-frame-pointer')

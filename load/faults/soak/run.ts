@@ -41,8 +41,8 @@ export interface Plan {
 const FAULT_EVERY_SECONDS = 60
 const RECOVERED_WITHIN_MS = 30_000
 const READINGS = 240
-/** A reading includes a garbage collection: more of them would be a load of their own. */
-const MIN_READ_EVERY_MS = 700
+/** An API collects its garbage before each reading, which costs CPU time. The trends need 24 readings. */
+const MIN_READ_EVERY_MS = 600
 
 /**
  * Schedules a fault per minute between the warm-up and a calm period at the end; more often if the run is too short

@@ -138,9 +138,12 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
     express: documented('= express()'),
     'node-http': documented('resultOf('),
   }
+  const fileOf = (framework: string) => `${framework}.mts`
   for (const [framework, program = ''] of Object.entries(programs)) {
-    const file = `${framework}.mts`
-    writeFileSync(join(project, file), program)
+    writeFileSync(join(project, fileOf(framework)), program)
+  }
+  check(...Object.keys(programs).map(fileOf))
+  for (const file of Object.keys(programs).map(fileOf)) {
     for (const [command = '', ...args] of nodes) {
       const program = await startProgram({
         name: file,

@@ -38,8 +38,8 @@ export class DemoPage {
   }
 
   /**
-   * Settings with which a race needs little CPU time: the other test files run at the same time. With 48 ms, the relay
-   * mostly waits.
+   * Settings with which a race needs little CPU time: the other test files run at the same time. With 48 ms to
+   * Redis, the relay mostly waits.
    */
   async chooseLightLoad(): Promise<void> {
     await this.choose('HTTP connections', '2')

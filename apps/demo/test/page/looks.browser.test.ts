@@ -36,7 +36,9 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
   // The last test, because wire traces of other tests are rejected during its race.
   test('is accessible and not wider than its window in every state', async () => {
     const demos = await Promise.all(
-      views.map((view) => browser.open(stack.url, { ...view, ...endingSession })),
+      views.map((view) =>
+        browser.open(stack.url, { ...view, reducedMotion: view.width < 600, ...endingSession }),
+      ),
     )
     const inEach = async (state: string, ready: (demo: DemoPage) => Promise<unknown>) => {
       for (const [index, demo] of demos.entries()) {

@@ -12,6 +12,7 @@ function dataOf<Name extends RaceEvent['name']>(events: readonly RaceEvent[], na
   return events.flatMap((event) => (event.name === name ? [event.data as RaceEvents[Name]] : []))
 }
 
+/** With concurrent requests, so that `batch` can send several views together. */
 const concurrent = { ...input, connections: 8 }
 
 /** Starts a race that runs until the end of the test. Resolves after its first sample. */

@@ -22,12 +22,12 @@ export interface ViewingOptions {
   viewers: readonly Viewer[]
   /** Number of items; at most as many as a session keeps, so that none is trimmed. Default 20. */
   items?: number
-  /** Number of clients. Each sends one view after the other, with a pause of 30 ms. Default 32. */
+  /** Number of clients. Each sends one view after the other, with a pause. Default 32. */
   concurrency?: number
 }
 
-// Without a pause, one test would keep all cores busy. Clients whose views end together go on together, so their next
-// views share a round trip again.
+// Without a pause, one test would keep all cores busy. Views still share round trips, because clients whose views end at
+// the same time also begin their next views at the same time.
 const PAUSE_MS = 30
 const MAX_VIEWS = 200_000
 
