@@ -138,12 +138,13 @@ test('the packed package works in an empty project', { timeout: 600_000 }, async
     express: documented('= express()'),
     'node-http': documented('resultOf('),
   }
-  const fileOf = (framework: string) => `${framework}.mts`
-  for (const [framework, program = ''] of Object.entries(programs)) {
-    writeFileSync(join(project, fileOf(framework)), program)
-  }
-  check(...Object.keys(programs).map(fileOf))
-  for (const file of Object.keys(programs).map(fileOf)) {
+  const quickStarts = Object.entries(programs).map(([framework, program = '']) => {
+    const file = `${framework}.mts`
+    writeFileSync(join(project, file), program)
+    return file
+  })
+  check(...quickStarts)
+  for (const file of quickStarts) {
     for (const [command = '', ...args] of nodes) {
       const program = await startProgram({
         name: file,
