@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // A file's suffix says what its tests need:
 //   *.test.ts           only Node
@@ -79,8 +80,24 @@ function verified(copy: string) {
   }
 }
 
+/**
+ * Starts the files of the slow, cluster, browser and fault tests first: as the last ones, they would leave cores idle. By
+ * name, which mixes tests that wait with tests that compute.
+ */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /\.(slow|cluster|browser|fault)\./.test(moduleId)
+    const byName = (a: TestSpecification, b: TestSpecification) =>
+      basename(a.moduleId).localeCompare(basename(b.moduleId))
+    const others = files.filter((file) => !isLong(file))
+    return [...files.filter(isLong).sort(byName), ...(await super.sort(others))]
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     // More than cores, because many tests wait: for elections, timeouts, and programs that start. With four workers, the
     // two cores of a machine were idle for a tenth of `.ci/run`.
     maxWorkers: availableParallelism() + 3,
