@@ -69,11 +69,11 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
         await expectGood(demo, `the race running, ${JSON.stringify(views[index])}`)
       } while (!(await demo.progress.isVisible())) // the race ended before the check
     }
-    await inEach('the race done', (demo) => demo.sentence.waitFor())
+    await inEach('the race done', (demo) => demo.raceDone())
     await demos[0]?.raceAll.click()
     await inEach('all four done', async (demo) => {
       await expect.poll(() => demo.rates()).toHaveLength(4)
-      await demo.sentence.waitFor()
+      await demo.raceDone()
     })
     for (const { page } of demos) {
       const figures = page.locator('#counters td', { hasText: 'µs' })

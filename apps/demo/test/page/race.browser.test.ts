@@ -39,7 +39,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
       ])
       .toEqual([true, 2, 2])
 
-    await expect.poll(() => eventOf(events, 'done'), { timeout: 60_000 }).toBeDefined()
+    await expect.poll(() => endOf(events), { timeout: 120_000 }).toHaveProperty('lanes.length', 2)
     const done = eventOf(events, 'done') as Done
     for (const page of [demo, other, await browser.open(stack.url)]) {
       await page.race.getByText(done.sentence, { exact: true }).waitFor()
@@ -70,7 +70,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
     await demo.race.getByRole('button', { name: 'Copy' }).click()
     await demo.race.getByRole('button', { name: 'Copied' }).waitFor()
     expect(await demo.page.evaluate('navigator.clipboard.readText()')).toBe(command)
-  }, 120_000)
+  }, 240_000)
 
   test('of all four strategies shows what each step gives, until the next race', async () => {
     const events = await listenToRaces(stack.url)
@@ -85,7 +85,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
     }
     // The wire still compares the two services of the form.
     expect(await demo.race.getByLabel('Second service').inputValue()).toBe('batch')
-    await expect.poll(() => eventOf(events, 'done')?.lanes, { timeout: 60_000 }).toHaveLength(4)
+    await expect.poll(() => endOf(events), { timeout: 120_000 }).toHaveProperty('lanes.length', 4)
     const done = eventOf(events, 'done') as Done
     const steps = demo.race.getByRole('region', { name: 'Which step gives what' })
     for (const step of done.steps) await steps.getByText(step, { exact: true }).waitFor()
@@ -97,7 +97,7 @@ describe.skipIf(!chromiumPath)('a race', () => {
     for (const step of done.steps) {
       expect(await steps.getByText(step, { exact: true }).isVisible()).toBe(false)
     }
-  }, 120_000)
+  }, 240_000)
 })
 
 /** Data of the latest event with this name. */
@@ -127,3 +127,6 @@ function expectedTotals({ lanes }: Done): Record<string, string[]> {
     Errors: row(({ errors }) => figure(errors)),
   }
 }
+
+/** The result of the latest race, or why it failed. */
+const endOf = (events: readonly RaceEvent[]) => eventOf(events, 'failed') ?? eventOf(events, 'done')
