@@ -1,6 +1,13 @@
 import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { InvalidArgumentError } from 'commander'
+import { isServerBuild, type ServerBuild, serverBuilds } from '../../server-build/src/builds.ts'
+import { RedisBuildError } from '../../server-build/src/errors.ts'
+import { findBuild } from '../../server-build/src/find.ts'
+import { homeOf } from '../../server-build/src/home.ts'
+import { selectionFrom } from '../../server-build/src/sources/select.ts'
+import { serverCommand } from '../../server-build/src/start-redis.ts'
 import { Problem } from './problem.ts'
 import { launch, type Program, startProgram } from './program.ts'
 
@@ -11,15 +18,12 @@ const ioThreadsRule = fileURLToPath(
   new URL('../../server-build/container/io-threads.sh', import.meta.url),
 )
 
-export const redisBuilds = ['patched', 'stock', 'baseline'] as const
-type Series = (typeof redisBuilds)[number]
-/** A build, or the build with only the first patches of its series: `patched@0005` ends with patch 0005. */
-export type RedisBuild = Series | `${Series}@${string}`
+export const redisBuilds = serverBuilds
+export type RedisBuild = ServerBuild
 
 /** Parses the name of a build, for commander. */
 export function redisBuild(name: string): RedisBuild {
-  const series = redisBuilds.find((build) => build === name.replace(/@\d{4}$/, ''))
-  if (series) return name as RedisBuild
+  if (isServerBuild(name)) return name
   throw new InvalidArgumentError(
     `Allowed choices are ${redisBuilds.join(', ')}. patched@0005 has the patches of patched up to 0005.`,
   )
@@ -48,6 +52,9 @@ export async function buildRedis(
   signal?: AbortSignal,
 ): Promise<string> {
   signal?.throwIfAborted()
+  const { env } = process
+  const found = await findBuild(homeOf(env), build, selectionFrom(env), env).catch(() => undefined)
+  if (found) return join(found.directory, 'bin')
   const program = launch({
     name: 'the build of Redis',
     command: process.execPath,
@@ -86,25 +93,17 @@ export interface RedisOptions {
 }
 
 /**
- * Starts a Redis with the command line of `apps/server-build` and waits until it accepts connections. The process
- * is the server itself: it has the server's pid and gets its signals.
+ * Starts a Redis, of `apps/server-build` or the installed `REDIS_SERVER`, and waits until it accepts connections.
  *
- * @throws ProgramError if it does not start.
+ * @throws Problem if it cannot be started; ProgramError if it exits before it is ready.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
-  const { build = 'patched', port = 0, socket, directory, secrets, busPort, signal } = options
-  const config = { ...(busPort && { 'cluster-port': String(busPort) }), ...options.config }
+  const { build = 'patched', socket, signal } = options
+  const { program, args } = await commandFor(build, options)
   return await startProgram({
-    // `run` prefers an installed server.
     name: options.name ?? `Redis (${process.env.REDIS_SERVER || build})`,
-    command: process.execPath,
-    args: [
-      ...[redisCli, 'run', build, `--port=${port}`, `--dir=${directory}`],
-      ...(socket === undefined ? [] : [`--unixsocket=${socket}`]),
-      ...(secrets === undefined ? [] : [`--secrets=${secrets}`]),
-      ...(busPort === undefined ? [] : ['--cluster']),
-      ...['--', ...Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])],
-    ],
+    command: program,
+    args,
     // The last line that Redis logs at its start: "connections unix" since 7.2, "connections at <path>" before.
     ready:
       socket === undefined
@@ -113,4 +112,32 @@ export async function startRedis(options: RedisOptions): Promise<Program> {
     readyTimeoutMs: 30_000,
     signal,
   })
+}
+
+async function commandFor(build: RedisBuild, options: RedisOptions) {
+  const { port = 0, socket, directory, secrets, busPort, signal } = options
+  const config = { ...(busPort && { 'cluster-port': String(busPort) }), ...options.config }
+  const job = {
+    home: homeOf(process.env),
+    env: process.env,
+    progress: { note() {}, update() {} },
+    signal: signal ?? new AbortController().signal,
+  }
+  const run = {
+    port,
+    bind: '127.0.0.1',
+    dir: directory,
+    ...(socket !== undefined && { unixsocket: socket }),
+    ...(secrets !== undefined && { secrets }),
+    cluster: busPort !== undefined,
+  }
+  const settings = Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])
+  try {
+    return await serverCommand(job, build, run, settings)
+  } catch (error) {
+    if (error instanceof RedisBuildError || (error instanceof Error && 'syscall' in error)) {
+      throw new Problem(error.message, { cause: error })
+    }
+    throw error
+  }
 }
