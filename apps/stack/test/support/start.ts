@@ -57,11 +57,13 @@ export async function started(
 
 /** Ports of the APIs, and the first of 12 consecutive free ports below the ephemeral ports. */
 export async function clusterPorts(): Promise<number[]> {
-  const apis = await freePorts(2)
   for (;;) {
+    const apis = await freePorts(2)
     const first = 12_000 + Math.floor(Math.random() * 18_000)
-    const row = portsFrom(first).map((port) => ({ port, host: '127.0.0.1', what: '', how: '' }))
-    const free = await checkPorts(row).then(
+    const wanted = [...apis, ...portsFrom(first)]
+    const free = await checkPorts(
+      wanted.map((port) => ({ port, host: '127.0.0.1', what: '', how: '' })),
+    ).then(
       () => true,
       () => false,
     )
