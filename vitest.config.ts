@@ -81,10 +81,10 @@ function verified(copy: string) {
 }
 
 /**
- * Starts the files of the slow, cluster, browser and fault tests first: as the last ones, they would leave cores idle. By
- * name, which mixes tests that wait with tests that compute.
+ * Starts the files of the slow, cluster, browser and fault tests first: as the last ones, they would leave cores idle.
+ * By name, which mixes tests that wait with tests that compute.
  */
-class LongestFirst extends BaseSequencer {
+class LongKindsFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
     const isLong = ({ moduleId }: TestSpecification) =>
       /\.(slow|cluster|browser|fault)\./.test(moduleId)
@@ -97,7 +97,7 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: LongKindsFirst },
     // More than cores, because many tests wait: for elections, timeouts, and programs that start. With four workers, the
     // two cores of a machine were idle for a tenth of `.ci/run`.
     maxWorkers: availableParallelism() + 3,

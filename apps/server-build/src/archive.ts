@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-
-// The packages are loaded only to unpack: most often, a build exists, and tests start Redis hundreds of times.
+import * as tar from 'tar'
+import xz from 'xz-decompress'
 
 /**
  * Unpacks a `.tar.gz` into a folder, without the archive's top folder. Does not need the system's tar or xz.
@@ -12,15 +12,13 @@ import { pipeline } from 'node:stream/promises'
  */
 export async function unpackTarGz(archive: string, into: string): Promise<void> {
   await mkdir(into, { recursive: true })
-  const { extract } = await import('tar')
-  await extract({ file: archive, cwd: into, strip: 1, strict: true })
+  await tar.extract({ file: archive, cwd: into, strip: 1, strict: true })
 }
 
 /** Unpacks a `.tar.xz` into a folder, including its top folder. */
 export async function unpackTarXz(archive: string, into: string): Promise<void> {
   await mkdir(into, { recursive: true })
-  const [{ extract }, { default: xz }] = await Promise.all([import('tar'), import('xz-decompress')])
   const compressed = Readable.toWeb(createReadStream(archive)) as ReadableStream<Uint8Array>
   const plain = Readable.fromWeb(new xz.XzReadableStream(compressed))
-  await pipeline(plain, extract({ cwd: into, strict: true }))
+  await pipeline(plain, tar.extract({ cwd: into, strict: true }))
 }

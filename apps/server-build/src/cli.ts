@@ -9,10 +9,11 @@ import {
   sanitizers,
   serverBuilds,
 } from './builds.ts'
-import { RedisBuildError } from './errors.ts'
+import { isForUser, RedisBuildError } from './errors.ts'
 import { homeOf } from './home.ts'
 import type { Job } from './job.ts'
 import { createProgress } from './progress.ts'
+import { selectionFrom } from './sources/select.ts'
 import { type RunOptions, serverCommand } from './start-redis.ts'
 import { users } from './users.ts'
 
@@ -117,7 +118,8 @@ program
         `Arguments after -- must begin with a setting such as --appendonly, not '${first}'.`,
       )
     }
-    const server = await serverCommand(job, build, options, serverArguments)
+    const made = () => ensureBuilt(job, build, selectionFrom(process.env))
+    const server = await serverCommand(job, made, { ...options, build }, serverArguments)
     stopListeningForSignals()
     process.execve?.(server.program, [server.program, ...server.args], process.env)
   })
@@ -221,13 +223,7 @@ function exitCodeFor(error: unknown): number {
     process.kill(process.pid, interrupted.signal.reason)
     return EXIT_FAILURE
   }
-  if (error instanceof RedisBuildError) {
-    process.stderr.write(`\n${error.message}\n`)
-    return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILURE
-  }
-  if (error instanceof Error && 'syscall' in error) {
-    process.stderr.write(`\n${error.message}\n`) // such as a read-only folder
-    return EXIT_FAILURE
-  }
-  throw error
+  if (!isForUser(error)) throw error
+  process.stderr.write(`\n${error.message}\n`)
+  return error instanceof RedisBuildError && error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILURE
 }

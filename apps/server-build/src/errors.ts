@@ -20,3 +20,8 @@ export class RedisBuildError extends Error {
     this.code = code
   }
 }
+
+/** Whether the message suffices: an error that the user can fix, or of the file system, such as a read-only folder. */
+export function isForUser(error: unknown): error is Error {
+  return error instanceof RedisBuildError || (error instanceof Error && 'syscall' in error)
+}

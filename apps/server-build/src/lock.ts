@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import lockfile from 'proper-lockfile'
 import { RedisBuildError } from './errors.ts'
 import type { Job } from './job.ts'
 
@@ -47,7 +48,6 @@ async function acquire(
   { home, progress, signal }: Job,
   lost: AbortController,
 ): Promise<() => Promise<void>> {
-  const { default: lockfile } = await import('proper-lockfile') // most often, a build exists
   for (let announced = false; ; announced = true) {
     signal.throwIfAborted()
     try {

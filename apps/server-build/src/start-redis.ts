@@ -2,14 +2,12 @@ import { mkdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/prom
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensureBuilt } from './build.ts'
 import type { ServerBuild } from './builds.ts'
 import { runCommand } from './command.ts'
 import { RedisBuildError } from './errors.ts'
 import { dataDirectory } from './home.ts'
-import { lackOfFixes, programPath, shortKey } from './installed.ts'
+import { type InstalledBuild, lackOfFixes, programPath, shortKey } from './installed.ts'
 import type { Job } from './job.ts'
-import { selectionFrom } from './sources/select.ts'
 import { passwordFile, writeUsers } from './users.ts'
 
 export interface RunOptions {
@@ -17,13 +15,13 @@ export interface RunOptions {
   port: number
   /** Addresses, separated by spaces or commas. */
   bind: string
-  unixsocket?: string
+  unixsocket?: string | undefined
   /** Default: `$ONETRIP_HOME/redis/data/<build>`. */
   dir?: string
   /** Including the main thread; 1: off. Default: by container/io-threads.sh. */
   ioThreads?: number
   /** Folder of the passwords of `users.acl`; missing ones are generated. Default: no users, no passwords. */
-  secrets?: string
+  secrets?: string | undefined
   /** Run a node of a cluster: adds `cluster.conf` and the users of `cluster.acl`. */
   cluster?: boolean
 }
@@ -38,22 +36,23 @@ const ioThreadsRule = fileURLToPath(new URL('../container/io-threads.sh', import
 const clusterConfiguration = fileURLToPath(new URL('../cluster.conf', import.meta.url))
 
 /**
- * Prepares the start of a server: builds it if necessary (or uses the installed `REDIS_SERVER`), writes its
- * configuration, and checks that no other server uses the same files.
+ * Prepares the start of a server: writes its configuration, and checks that no other server uses the same files.
  *
+ * @param made returns the build; not called if there is an installed `REDIS_SERVER`, which is used then.
  * @param extra arguments for redis-server, which take precedence.
- * @throws RedisBuildError (SERVER_UNUSABLE), or what building throws.
+ * @throws RedisBuildError (SERVER_UNUSABLE, or USAGE if `REDIS_IO_THREADS` is invalid), or what `made` throws.
  */
 export async function serverCommand(
   job: Job,
-  build: ServerBuild,
-  options: RunOptions,
+  made: () => Promise<InstalledBuild>,
+  options: RunOptions & { build: ServerBuild },
   extra: readonly string[],
 ): Promise<ServerCommand> {
+  const { build } = options
   const dir = resolve(options.dir ?? dataDirectory(job.home, build))
   const socket = options.unixsocket && resolve(options.unixsocket)
-  const threads = String(options.ioThreads ?? (await usualIoThreads(job.env)))
-  const { program, version } = await serverProgram(job, build)
+  const threads = String(options.ioThreads ?? (await usualIoThreads(job)))
+  const { program, version } = await serverProgram(job, build, made)
   await mkdir(dir, { recursive: true })
   await refuseSecondServer(dir, socket)
   const copy = join(dir, 'onetrip-redis.conf')
@@ -84,8 +83,8 @@ export async function serverCommand(
 }
 
 /** @throws RedisBuildError (USAGE) if `REDIS_IO_THREADS` is invalid. */
-async function usualIoThreads(env: NodeJS.ProcessEnv): Promise<string> {
-  const { code, stdout, stderr } = await runCommand('/bin/sh', [ioThreadsRule], { env })
+async function usualIoThreads({ env, signal }: Job): Promise<string> {
+  const { code, stdout, stderr } = await runCommand('/bin/sh', [ioThreadsRule], { env, signal })
   if (code !== 0) throw new RedisBuildError('USAGE', stderr.trim())
   return stdout.trim()
 }
@@ -93,22 +92,22 @@ async function usualIoThreads(env: NodeJS.ProcessEnv): Promise<string> {
 async function serverProgram(
   job: Job,
   build: ServerBuild,
+  made: () => Promise<InstalledBuild>,
 ): Promise<{ program: string; version: string }> {
   const installed = job.env.REDIS_SERVER
   if (installed !== undefined) {
-    const version = await versionOfInstalled(installed)
+    const version = await versionOfInstalled(installed, job.signal)
     job.progress.note(
       `Using Redis ${version} at ${installed} (REDIS_SERVER), NOT the ${build} build of Onetrip.`,
     )
     return { program: installed, version }
   }
-  const made = await ensureBuilt(job, build, selectionFrom(job.env))
-  const lack = lackOfFixes(made.source)
+  const installedBuild = await made()
+  const { redisVersion, key, source } = installedBuild
+  const lack = lackOfFixes(source)
   if (lack) job.progress.note(lack)
-  job.progress.note(
-    `Redis ${made.redisVersion}, build ${build}-${shortKey(made.key)} (${made.source.from})`,
-  )
-  return { program: programPath(made, 'redis-server'), version: made.redisVersion }
+  job.progress.note(`Redis ${redisVersion}, build ${build}-${shortKey(key)} (${source.from})`)
+  return { program: programPath(installedBuild, 'redis-server'), version: redisVersion }
 }
 
 function isOld(version: string): boolean {
@@ -120,13 +119,14 @@ export function configurationFor(version: string, text: string): string {
   return isOld(version) ? text.replaceAll(/^max-new-connections-per-cycle .*\n/gm, '') : text
 }
 
-async function versionOfInstalled(program: string): Promise<string> {
+async function versionOfInstalled(program: string, signal: AbortSignal): Promise<string> {
   let why = 'its --version is not that of a redis-server'
   try {
-    const { stdout } = await runCommand(program, ['--version'])
+    const { stdout } = await runCommand(program, ['--version'], { signal })
     const version = /\bv=(\d+\.\d+\S*)/.exec(stdout)?.[1]
     if (version) return version
   } catch (error) {
+    signal.throwIfAborted()
     why = program === '' ? 'it is empty; unset it to start our build' : String(error) // missing or not executable
   }
   throw new RedisBuildError('SERVER_UNUSABLE', `REDIS_SERVER=${program} cannot be used: ${why}.`)

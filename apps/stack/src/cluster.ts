@@ -65,8 +65,8 @@ export const portsFrom = (first: number): number[] =>
  * Starts a Redis Cluster on 127.0.0.1, forms it if necessary, and waits until all nodes agree and every replica
  * is in sync.
  *
- * @throws ProgramError if a node does not start, or exits meanwhile; Problem if the cluster does not form; the
- *   reason of `signal`. No node is left running then.
+ * @throws Problem if a node does not start, or exits meanwhile, or the cluster does not form; the reason of `signal`.
+ *   No node is left running then.
  */
 export async function startCluster(options: ClusterOptions): Promise<LocalCluster> {
   const { primaries = 3, replicas = 1, signal, onStep } = options

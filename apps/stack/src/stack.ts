@@ -38,8 +38,8 @@ const DEMO_GRACE_MS = 20_000
 /**
  * Starts Redis (unless it is foreign), then the APIs, each as a separate process, and waits until all are ready.
  *
- * @throws ProgramError if a program does not start, or one that runs exits meanwhile; the reason of `signal`. No program
- *   is left running then.
+ * @throws Problem if a program does not start, or one that runs exits meanwhile; the reason of `signal`. No program is
+ *   left running then.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { redis: wanted, apis: wantedApis, demo: wantedDemo, onApiLine, ...common } = options

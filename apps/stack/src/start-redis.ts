@@ -2,10 +2,16 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { InvalidArgumentError } from 'commander'
-import { isServerBuild, type ServerBuild, serverBuilds } from '../../server-build/src/builds.ts'
-import { RedisBuildError } from '../../server-build/src/errors.ts'
+import {
+  type BuildName,
+  isServerBuild,
+  type ServerBuild,
+  serverBuilds,
+} from '../../server-build/src/builds.ts'
+import { isForUser } from '../../server-build/src/errors.ts'
 import { findBuild } from '../../server-build/src/find.ts'
 import { homeOf } from '../../server-build/src/home.ts'
+import type { InstalledBuild } from '../../server-build/src/installed.ts'
 import { selectionFrom } from '../../server-build/src/sources/select.ts'
 import { serverCommand } from '../../server-build/src/start-redis.ts'
 import { Problem } from './problem.ts'
@@ -47,14 +53,17 @@ export function checkIoThreads(): void {
  * @throws Problem if the build fails; the build has printed the reason. The reason of `signal`; no compiler is left
  *   running then.
  */
-export async function buildRedis(
-  build: RedisBuild | 'tools',
-  signal?: AbortSignal,
-): Promise<string> {
-  signal?.throwIfAborted()
+export async function buildRedis(build: BuildName, signal?: AbortSignal): Promise<string> {
+  return join((await built(build, signal)).directory, 'bin')
+}
+
+/** A process of its own compiles, so that its compilers end even if this process is killed. */
+async function built(build: BuildName, signal?: AbortSignal): Promise<InstalledBuild> {
   const { env } = process
-  const found = await findBuild(homeOf(env), build, selectionFrom(env), env).catch(() => undefined)
-  if (found) return join(found.directory, 'bin')
+  const find = () => findBuild(homeOf(env), build, selectionFrom(env), env)
+  const found = await find().catch(() => undefined) // the build reports the error
+  signal?.throwIfAborted()
+  if (found) return found
   const program = launch({
     name: 'the build of Redis',
     command: process.execPath,
@@ -67,8 +76,9 @@ export async function buildRedis(
   const { code } = await program.exited
   signal?.removeEventListener('abort', stop)
   signal?.throwIfAborted()
-  if (code !== 0) throw new Problem(`Could not build Redis (${build}); see the error above.`)
-  return program.lastLines.at(-1)?.slice(`${build}: `.length) ?? ''
+  const made = code === 0 && (await find())
+  if (made) return made
+  throw new Problem(`Could not build Redis (${build}); see the error above.`)
 }
 
 export interface RedisOptions {
@@ -93,9 +103,10 @@ export interface RedisOptions {
 }
 
 /**
- * Starts a Redis, of `apps/server-build` or the installed `REDIS_SERVER`, and waits until it accepts connections.
+ * Starts a Redis: the installed `REDIS_SERVER`, otherwise a build, which is made if it is missing. Waits until it accepts
+ * connections.
  *
- * @throws Problem if it cannot be started; ProgramError if it exits before it is ready.
+ * @throws Problem if it cannot be built or started; ProgramError if it exits before it is ready; the reason of `signal`.
  */
 export async function startRedis(options: RedisOptions): Promise<Program> {
   const { build = 'patched', socket, signal } = options
@@ -117,27 +128,26 @@ export async function startRedis(options: RedisOptions): Promise<Program> {
 async function commandFor(build: RedisBuild, options: RedisOptions) {
   const { port = 0, socket, directory, secrets, busPort, signal } = options
   const config = { ...(busPort && { 'cluster-port': String(busPort) }), ...options.config }
+  const settings = Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])
   const job = {
     home: homeOf(process.env),
     env: process.env,
     progress: { note() {}, update() {} },
     signal: signal ?? new AbortController().signal,
   }
+  const cluster = busPort !== undefined
   const run = {
+    build,
     port,
     bind: '127.0.0.1',
+    unixsocket: socket,
     dir: directory,
-    ...(socket !== undefined && { unixsocket: socket }),
-    ...(secrets !== undefined && { secrets }),
-    cluster: busPort !== undefined,
+    secrets,
+    cluster,
   }
-  const settings = Object.entries(config).flatMap(([key, value]) => [`--${key}`, value])
   try {
-    return await serverCommand(job, build, run, settings)
+    return await serverCommand(job, () => built(build, signal), run, settings)
   } catch (error) {
-    if (error instanceof RedisBuildError || (error instanceof Error && 'syscall' in error)) {
-      throw new Problem(error.message, { cause: error })
-    }
-    throw error
+    throw isForUser(error) ? new Problem(error.message, { cause: error }) : error
   }
 }

@@ -6,10 +6,16 @@ import { processesOf, temporaryFolder } from '../src/testing/folders.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 
-test.runIf(process.platform === 'linux')('an abort ends a build', async () => {
+/** A folder in which builds wait for the lock. */
+async function lockedHome(): Promise<string> {
   const home = await temporaryFolder()
-  await mkdir(join(home, 'redis', '.lock'), { recursive: true }) // the build waits for the lock
+  await mkdir(join(home, 'redis', '.lock'), { recursive: true })
   vi.stubEnv('ONETRIP_HOME', home)
+  return home
+}
+
+test.runIf(process.platform === 'linux')('an abort ends a build', async () => {
+  const home = await lockedHome()
   const controller = new AbortController()
   const building = buildRedis('patched', controller.signal)
   const builds = async () => (await processesOf(home)).filter((pid) => pid !== process.pid)
@@ -17,4 +23,12 @@ test.runIf(process.platform === 'linux')('an abort ends a build', async () => {
   controller.abort(new Error('enough'))
   await expect(building).rejects.toThrow('enough')
   expect(await builds()).toEqual([])
+})
+
+test('an abort before the build starts prevents it', async () => {
+  await lockedHome()
+  const controller = new AbortController()
+  const building = buildRedis('patched', controller.signal)
+  controller.abort(new Error('enough'))
+  await expect(building).rejects.toThrow('enough')
 })

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis'
 import type { Reading } from './readings.ts'
 import { durable, PAUSE_MS, type SoakRedis, type SoakScope } from './redis.ts'
 
-/** Starts a Redis on a Unix socket, and a relay in front of it. @throws ProgramError. */
+/** Starts a Redis on a Unix socket, and a relay in front of it. @throws Problem. */
 export async function startOneRedis(scope: SoakScope): Promise<SoakRedis> {
   const { directory, defer, signal } = scope
   const socket = await socketIn(directory)

@@ -88,5 +88,5 @@ describe.skipIf(!chromiumPath)('the look of the page', () => {
     await demos[0]?.page.getByRole('button', { name: 'Log out all others' }).click()
     await demos[1]?.signedOut.waitFor()
     await inEach('signed out elsewhere', (demo) => demo.startRace.waitFor())
-  }, 240_000)
+  }, 360_000)
 })

@@ -9,7 +9,7 @@ describe.skipIf(!chromiumPath)('without a demo service', () => {
   const redis = redisOfThisFile()
   const browser = demoPagesOfThisFile()
 
-  // Again, because the five minutes of the limit may end between the logins.
+  // Repeated: when a window of five minutes ends between the logins, the limit counts from zero.
   test('the page reports that there is no race, and the limit of logins', {
     retry: 1,
   }, async () => {

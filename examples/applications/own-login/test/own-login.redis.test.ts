@@ -30,7 +30,7 @@ async function usersDatabase(): Promise<string> {
   return path
 }
 
-// Again, because the five minutes of the limit may end between the attempts.
+// Repeated: when a window of five minutes ends between the attempts, the limit counts from zero.
 test('in production, it serves its login and routes, and limits the attempts of a user', {
   retry: 1,
 }, async () => {

@@ -32,23 +32,21 @@ export interface RedisServer {
 // Experiments measure the work for connections and commands, not the disk.
 const MEASURED = { appendonly: 'no', save: '', 'io-threads': '1' }
 
-// Checking whether a build exists takes half a second, and an experiment may start ten servers.
-const made = new Set<Build>()
-type Build = RedisBuild | 'tools'
-
 /**
  * Builds Redis if the build is missing.
  *
  * @throws Problem when the build fails, or when REDIS_SERVER is set.
  */
-export async function requireBuild(build: Build, signal: AbortSignal): Promise<void> {
+export async function requireBuild(
+  build: RedisBuild | 'tools',
+  signal: AbortSignal,
+): Promise<void> {
   if (process.env.REDIS_SERVER) {
     throw new Problem(
       'REDIS_SERVER is set, but this experiment measures builds of this repository. Unset REDIS_SERVER.',
     )
   }
-  if (!made.has(build)) await buildRedis(build, signal)
-  made.add(build)
+  await buildRedis(build, signal)
 }
 
 /**
