@@ -16,6 +16,11 @@ export function isServerBuild(name: string): name is ServerBuild {
   return serverBuilds.some((build) => build === series)
 }
 
+/** What to say about a name that is not one of `choices`. */
+export function refusalOf(choices: readonly string[]): string {
+  return `Allowed choices are ${choices.join(', ')}. patched@0005 has the patches of patched up to 0005.`
+}
+
 /** The programs of a build. */
 export function programsOf(build: BuildName): readonly string[] {
   return build === 'tools' ? ['redis-cli', 'redis-benchmark'] : ['redis-server']

@@ -5,6 +5,7 @@ import {
   type BuildName,
   buildNames,
   isServerBuild,
+  refusalOf,
   type ServerBuild,
   sanitizers,
   serverBuilds,
@@ -163,9 +164,7 @@ export function serverBuild(name: string): ServerBuild {
 }
 
 function refuseBuild(choices: readonly string[]): never {
-  throw new InvalidArgumentError(
-    `Allowed choices are ${choices.join(', ')}. patched@0005 has the patches of patched up to 0005.`,
-  )
+  throw new InvalidArgumentError(refusalOf(choices))
 }
 
 export function sanitizerOption(): Option {

@@ -82,8 +82,15 @@ export async function serverCommand(
   return { program, args: [...args, ...extra] }
 }
 
-/** @throws RedisBuildError (USAGE) if `REDIS_IO_THREADS` is invalid. */
-async function usualIoThreads({ env, signal }: Job): Promise<string> {
+/**
+ * The number of threads without `ioThreads`.
+ *
+ * @throws RedisBuildError (USAGE) if `REDIS_IO_THREADS` is invalid.
+ */
+export async function usualIoThreads({
+  env,
+  signal,
+}: Pick<Job, 'env' | 'signal'>): Promise<string> {
   const { code, stdout, stderr } = await runCommand('/bin/sh', [ioThreadsRule], { env, signal })
   if (code !== 0) throw new RedisBuildError('USAGE', stderr.trim())
   return stdout.trim()

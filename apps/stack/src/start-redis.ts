@@ -1,10 +1,10 @@
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { InvalidArgumentError } from 'commander'
 import {
   type BuildName,
   isServerBuild,
+  refusalOf,
   type ServerBuild,
   serverBuilds,
 } from '../../server-build/src/builds.ts'
@@ -13,16 +13,12 @@ import { findBuild } from '../../server-build/src/find.ts'
 import { homeOf } from '../../server-build/src/home.ts'
 import type { InstalledBuild } from '../../server-build/src/installed.ts'
 import { selectionFrom } from '../../server-build/src/sources/select.ts'
-import { serverCommand } from '../../server-build/src/start-redis.ts'
+import { serverCommand, usualIoThreads } from '../../server-build/src/start-redis.ts'
 import { Problem } from './problem.ts'
 import { launch, type Program, startProgram } from './program.ts'
 
 /** The command line of `apps/server-build`. */
 const redisCli = fileURLToPath(new URL('../../server-build/src/cli.ts', import.meta.url))
-
-const ioThreadsRule = fileURLToPath(
-  new URL('../../server-build/container/io-threads.sh', import.meta.url),
-)
 
 export const redisBuilds = serverBuilds
 export type RedisBuild = ServerBuild
@@ -30,19 +26,21 @@ export type RedisBuild = ServerBuild
 /** Parses the name of a build, for commander. */
 export function redisBuild(name: string): RedisBuild {
   if (isServerBuild(name)) return name
-  throw new InvalidArgumentError(
-    `Allowed choices are ${redisBuilds.join(', ')}. patched@0005 has the patches of patched up to 0005.`,
-  )
+  throw new InvalidArgumentError(refusalOf(redisBuilds))
 }
 
 /**
  * Checks `REDIS_IO_THREADS`, before a build takes minutes.
  *
- * @throws Problem if it is invalid.
+ * @throws Problem if it is invalid; the reason of `signal`.
  */
-export function checkIoThreads(): void {
-  const { status, stderr } = spawnSync('/bin/sh', [ioThreadsRule], { encoding: 'utf8' })
-  if (status !== 0) throw new Problem(stderr.trim())
+export async function checkIoThreads(signal: AbortSignal): Promise<void> {
+  await usualIoThreads({ env: process.env, signal }).catch(refuse)
+}
+
+/** Throws an error of `apps/server-build` as a Problem if its message suffices. */
+function refuse(error: unknown): never {
+  throw isForUser(error) ? new Problem(error.message, { cause: error }) : error
 }
 
 /**
@@ -132,7 +130,7 @@ async function commandFor(build: RedisBuild, options: RedisOptions) {
   const job = {
     home: homeOf(process.env),
     env: process.env,
-    progress: { note() {}, update() {} },
+    progress: { note() {}, update() {} }, // callers print what they start
     signal: signal ?? new AbortController().signal,
   }
   const cluster = busPort !== undefined
@@ -145,9 +143,5 @@ async function commandFor(build: RedisBuild, options: RedisOptions) {
     secrets,
     cluster,
   }
-  try {
-    return await serverCommand(job, () => built(build, signal), run, settings)
-  } catch (error) {
-    throw isForUser(error) ? new Problem(error.message, { cause: error }) : error
-  }
+  return await serverCommand(job, () => built(build, signal), run, settings).catch(refuse)
 }

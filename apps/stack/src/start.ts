@@ -45,7 +45,7 @@ async function checkThatItCanStart(settings: StartSettings): Promise<void> {
 async function start(settings: StartSettings, signal: AbortSignal): Promise<Stack> {
   const { host, port, naivePort, redis, installed } = settings
   await checkThatItCanStart(settings)
-  if (redis.kind !== 'foreign') checkIoThreads()
+  if (redis.kind !== 'foreign') await checkIoThreads(signal)
   if (!existsSync(place.home)) await writableFolder(place.home)
   await writableFolder(place.run)
   await writableFolder(dirname(place.report)) // without the folder, the APIs print a warning
